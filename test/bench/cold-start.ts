@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { buildAssets } from '@platform/local/assets'
-import { functionNames } from '../../packages/local/src/function-files.ts'
+import { listFunctionNames } from '../../packages/local/src/function-files.ts'
 import { bundle } from '../../scripts/bundle.ts'
 import { lambdaFlags } from '../simulator/lambda/node-program.ts'
 import { startLambda } from '../simulator/lambda/start.ts'
@@ -40,7 +40,7 @@ interface Program {
 
 export async function* measureColdStarts({ isQuick }: Effort): AsyncGenerator<Section> {
   const events = await firstEvents(await setUp())
-  const missing = (await functionNames(join(root, 'functions'))).filter((name) => !(name in events))
+  const missing = (await listFunctionNames(join(root, 'functions'))).filter((name) => !(name in events))
   if (missing.length > 0) throw new Error(`cold-start-events.ts has no event for ${missing.join(', ')}.`)
   const programs = await buildPrograms(events)
   const lambda = await startLambda()

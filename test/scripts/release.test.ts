@@ -8,7 +8,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { CliError } from '@platform/cli/exit'
 import { functionNames } from '@platform/core/updates/function-names'
 import { generateKeyPair } from '@platform/oci/signature/key'
-import { functionNames as functionFiles } from '../../packages/local/src/function-files.ts'
+import { listFunctionNames as functionFiles } from '../../packages/local/src/function-files.ts'
 import { bundleAll } from '../../scripts/bundle.ts'
 import { artifactOf } from '../../scripts/release/artifact.ts'
 import { currentCommit } from '../../scripts/release/commit.ts'

@@ -23,10 +23,16 @@ const relayBuilder = join(projectDir, 'scripts/build-relay.ts')
 const hello = join(projectDir, 'packages/hello/src')
 const moduleSdk = join(projectDir, 'packages/sdk/src')
 const helloBuilder = join(projectDir, 'scripts/build-hello.ts')
-const portal = ['src', 'public', 'index.html', 'icons.ts', 'vite.config.ts', 'tsconfig.json', 'package.json'].map(
-  (name) => join(projectDir, 'packages/portal', name),
-)
-const portalContract = ['portal-paths', 'selector', 'unix-text', 'user-name'].map((name) =>
+const portalSources = [
+  'src',
+  'public',
+  'index.html',
+  'icons.ts',
+  'vite.config.ts',
+  'tsconfig.json',
+  'package.json',
+].map((name) => join(projectDir, 'packages/portal', name))
+const portalContractSources = ['portal-paths', 'selector', 'unix-text', 'user-name'].map((name) =>
   join(projectDir, `packages/contract/src/${name}.ts`),
 )
 const portalPack = join(projectDir, 'packages/http/src/portal/pack.ts')
@@ -75,7 +81,7 @@ const assets: readonly Asset[] = [
   },
   {
     file: 'portal.pack',
-    sources: [...portal, ...portalContract, portalPack, portalBuilder, lockFile],
+    sources: [...portalSources, ...portalContractSources, portalPack, portalBuilder, lockFile],
     build: async (file) => void (await run(process.execPath, [portalBuilder, file])),
   },
 ]
@@ -108,8 +114,8 @@ export function requireBuildTools(): void {
 export async function buildAssets(assetsDir: string, { names, onOutdated }: AssetOptions = {}): Promise<void> {
   if (isPackaged) return
   await mkdir(assetsDir, { recursive: true })
-  const selected = assets.filter(({ file }) => names?.includes(file) ?? true)
-  const builds = selected.map(async ({ file, sources, build }) => {
+  const selectedAssets = assets.filter(({ file }) => names?.includes(file) ?? true)
+  const builds = selectedAssets.map(async ({ file, sources, build }) => {
     const target = join(assetsDir, file)
     const builtAtMs = await lastModifiedMs([target])
     if (builtAtMs >= (await lastModifiedMs(sources))) return

@@ -1,5 +1,5 @@
 import { createPublicKey } from 'node:crypto'
-import { moduleSigningKey } from './generated-secrets.ts'
+import { loadOrCreateModuleSigningKey } from './generated-secrets.ts'
 import type { Log } from './log.ts'
 import { type EmbeddedRegistry, startEmbeddedRegistry } from './registry/embedded.ts'
 import { seedHello } from './registry/seed.ts'
@@ -24,18 +24,18 @@ export async function startEmbeddedModules(
   log: Log,
 ): Promise<EmbeddedModules> {
   const registry = await startEmbeddedRegistry(dataDir, registryPort, log)
-  const signingKey = await moduleSigningKey(dataDir)
+  const signingKey = await loadOrCreateModuleSigningKey(dataDir)
   const needsScan = assets
     .then(() => seedHello(registry, assetsDir, signingKey))
     .then((isSeeded) => isSeeded || registry.hasMoved)
   // Prevents an unhandled rejection; the caller awaits `needsScan` later.
-  const settled = needsScan.catch(() => false)
+  const seedingEnd = needsScan.catch(() => false)
   return {
     registry,
     publicKey: createPublicKey(signingKey).export({ type: 'spki', format: 'pem' }).toString(),
     needsScan,
     close: async () => {
-      await settled
+      await seedingEnd
       await registry.close(drainLimitMs)
     },
   }

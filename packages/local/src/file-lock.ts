@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 
-const lockedErrorCode = 5
+const busyErrorCode = 5
 
 /**
  * Takes an operating system lock through SQLite; the lock ends with the process. Blocks the thread for up to `waitMs`.
@@ -12,7 +12,7 @@ export function lockFile(path: string, waitMs = 0): Disposable | undefined {
     lock.exec('BEGIN EXCLUSIVE')
   } catch (error) {
     lock.close()
-    if (error instanceof Error && 'errcode' in error && error.errcode === lockedErrorCode) return undefined
+    if (error instanceof Error && 'errcode' in error && error.errcode === busyErrorCode) return undefined
     throw error
   }
   return { [Symbol.dispose]: () => lock.close() }

@@ -74,11 +74,11 @@ export function moduleEnvironment(
   origin: ModuleOrigin,
 ): Record<string, string> {
   const { registryHost, ownKey } = origin
-  const configured = settings.functionEnvironment
+  const configuredSettings = settings.functionEnvironment
   const ownKeys = [{ name: ownKeyName, pem: ownKey, repositories: [helloRepository] }]
   return {
-    PLAT_MODULE_SOURCES: joinList(`${registryHost}/*`, configured['PLAT_MODULE_SOURCES']),
+    PLAT_MODULE_SOURCES: joinList(`${registryHost}/*`, configuredSettings['PLAT_MODULE_SOURCES']),
     PLAT_MODULE_KEYS: JSON.stringify([...ownKeys, ...settings.trustedKeys]),
-    PLAT_REGISTRY_ALLOW: joinList(registryHost, configured['PLAT_REGISTRY_ALLOW']),
+    PLAT_REGISTRY_ALLOW: joinList(registryHost, configuredSettings['PLAT_REGISTRY_ALLOW']),
   }
 }

@@ -37,11 +37,11 @@ const loadOrCreateSigningKey = (dataDir: string, name: string): Promise<string> 
   })
 
 /** Private key (PEM) that signs the platform's own modules. */
-export const moduleSigningKey = (dataDir: string): Promise<string> =>
+export const loadOrCreateModuleSigningKey = (dataDir: string): Promise<string> =>
   loadOrCreateSigningKey(dataDir, 'module-signing-key.pem')
 
 /** Private key (PEM) that signs releases in the embedded registry. */
-export const releaseSigningKey = (dataDir: string): Promise<string> =>
+export const loadOrCreateReleaseSigningKey = (dataDir: string): Promise<string> =>
   loadOrCreateSigningKey(dataDir, 'release-signing-key.pem')
 
 /** Rejects if no platform has run on the data folder. */

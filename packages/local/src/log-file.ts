@@ -5,8 +5,8 @@ import { escapeTerminal } from '@platform/core/log'
 /** The file is renamed to `….1` at this size and replaces the one before, so the two use about twice this size. */
 const defaultLimitBytes = 16 * 1024 * 1024
 /** A failing function or module could otherwise flood the terminal. */
-const shownErrorsPerMinute = 5
-const shownCharacters = 200
+const maxShownErrorsPerMinute = 5
+const maxShownCharacters = 200
 
 /** Returns a function that appends to the file at once, so that a crash loses no line. It throws on I/O errors. */
 function appendTo(path: string, limitBytes: number): (text: string) => void {
@@ -36,7 +36,7 @@ function errorIn(line: string): string | undefined {
   try {
     const { level, message, module_id: module } = JSON.parse(line)
     const text = JSON.stringify([module, message].filter(Boolean).join(': ')).slice(1, -1)
-    return level === 'error' ? escapeTerminal(text.slice(0, shownCharacters)) : undefined
+    return level === 'error' ? escapeTerminal(text.slice(0, maxShownCharacters)) : undefined
   } catch {
     return undefined
   }
@@ -51,12 +51,12 @@ export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
   const append = appendTo(path, limitBytes)
   const errorsAtMs: number[] = []
 
-  const shownError = (message: string): string => {
+  const terminalTextOf = (message: string): string => {
     const nowMs = performance.now()
     while ((errorsAtMs[0] ?? nowMs) < nowMs - 60_000) errorsAtMs.shift()
     errorsAtMs.push(nowMs)
-    if (errorsAtMs.length > shownErrorsPerMinute + 1) return ''
-    return errorsAtMs.length > shownErrorsPerMinute
+    if (errorsAtMs.length > maxShownErrorsPerMinute + 1) return ''
+    return errorsAtMs.length > maxShownErrorsPerMinute
       ? `More errors are in ${path}\n`
       : `Error: ${message} (details in ${path})\n`
   }
@@ -71,14 +71,14 @@ export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
     } catch (error) {
       errors.push(`The log cannot be written: ${error instanceof Error ? error.message : String(error)}`)
     }
-    return errors.map(shownError).join('')
+    return errors.map(terminalTextOf).join('')
   }
 
   for (const stream of [process.stdout, process.stderr]) {
     const toTerminal = stream.write.bind(stream)
     stream.write = (chunk: string | Uint8Array, encoding?: unknown, callback?: unknown): boolean => {
-      const shown = divert(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString())
-      if (shown !== '') toTerminal(shown)
+      const terminalText = divert(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString())
+      if (terminalText !== '') toTerminal(terminalText)
       const done = typeof encoding === 'function' ? encoding : callback
       if (typeof done === 'function') done()
       return true

@@ -7,7 +7,7 @@ import { awsEnvironment, type EmulatorAddresses } from './emulators/http/environ
 import { claimDataFolder } from './data-folder.ts'
 import { functionEnvironment, moduleEnvironment, type EnvironmentContext } from './function-environment.ts'
 import { startChannel } from './channel.ts'
-import type { Scrape } from './gateway/exchange.ts'
+import type { Interceptor } from './gateway/exchange.ts'
 import { createRouter, type GatewayRoute } from './gateway/routes.ts'
 import { listen } from './gateway/server.ts'
 import { type Log, logToStandardError } from './log.ts'
@@ -45,7 +45,7 @@ export interface PlatformOptions {
   /** Called when the store has failed; the platform cannot serve after that. */
   onDeath?: (error: Error) => void
   /** Serves requests before the functions do. Returns undefined for other requests. */
-  intercept?: Scrape
+  intercept?: Interceptor
   /** URL of a module that exports `EmulatorHooks`, for tests. */
   emulatorHooks?: string
 }
@@ -104,9 +104,9 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const metrics = startMetrics(settings, emulators, channel)
   const environmentFor = (updateSupervisor: UpdateSupervisor) =>
     functionEnvironment(settings, context, updateSupervisor)
-  const running = await startFunctions(settings, environmentFor, log)
-  resources.defer(running.close)
-  const functions = { ...running, invoke: metrics.withMetrics(running.invoke) }
+  const functionHost = await startFunctions(settings, environmentFor, log)
+  resources.defer(functionHost.close)
+  const functions = { ...functionHost, invoke: metrics.withMetrics(functionHost.invoke) }
   channel.open(functions.invoke)
   await assets
   await functions.invoke('bootstrap', {})
@@ -135,7 +135,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   })
   await publishAddresses(settings, context, embedded.registry)
   resources.defer(() => removeRuntimeFile(settings.dataDir))
-  return toPlatform(resources.move(), context, running.host)
+  return toPlatform(resources.move(), context, functionHost.host)
 }
 
 const startHost = (
@@ -182,6 +182,6 @@ function toPlatform(
   { apiUrl: url, channelUrl, emulators }: EnvironmentContext,
   updateSupervisor: UpdateSupervisor,
 ): Platform {
-  let stopped: Promise<void> | undefined
-  return { url, channelUrl, updateSupervisor, emulators, stop: () => (stopped ??= resources.disposeAsync()) }
+  let stopResult: Promise<void> | undefined
+  return { url, channelUrl, updateSupervisor, emulators, stop: () => (stopResult ??= resources.disposeAsync()) }
 }

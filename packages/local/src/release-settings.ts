@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
-import { releaseSigningKey } from './generated-secrets.ts'
+import { loadOrCreateReleaseSigningKey } from './generated-secrets.ts'
 
 /** Repository of releases in the embedded registry; the default of `PLAT_RELEASE_SOURCE`. */
 export const releaseRepository = 'platform/releases'
@@ -16,11 +16,14 @@ export async function releaseEnvironment(
   { dataDir, releaseSource, releaseKeys }: ReleaseSettings,
   registryHost: string,
 ): Promise<Record<string, string>> {
-  const privateKey = await releaseSigningKey(dataDir)
+  const privateKey = await loadOrCreateReleaseSigningKey(dataDir)
   const ownKey = createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }).toString()
-  const own = `${registryHost}/${releaseRepository}`
+  const ownSource = `${registryHost}/${releaseRepository}`
   return {
-    PLAT_RELEASE_SOURCE: releaseSource ?? own,
-    PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'this platform', pem: ownKey, repositories: [own] }, ...releaseKeys]),
+    PLAT_RELEASE_SOURCE: releaseSource ?? ownSource,
+    PLAT_RELEASE_KEYS: JSON.stringify([
+      { name: 'this platform', pem: ownKey, repositories: [ownSource] },
+      ...releaseKeys,
+    ]),
   }
 }

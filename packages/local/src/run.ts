@@ -30,11 +30,11 @@ function isDemoRequested([option, ...others]: readonly string[]): boolean {
 
 async function start(options: PlatformOptions): Promise<void> {
   const isDemo = isDemoRequested(process.argv.slice(2))
-  const given = readSettings()
-  for (const name of given.ignored) console.warn(`The setting ${name} is unknown and has no effect.`)
+  const environmentSettings = readSettings()
+  for (const name of environmentSettings.ignored) console.warn(`The setting ${name} is unknown and has no effect.`)
   // These modules read the settings on import, so they are imported after validation.
-  const demo = isDemo ? await (await import('./demo/run.ts')).prepareDemo(given) : undefined
-  const settings = demo?.settings ?? given
+  const demo = isDemo ? await (await import('./demo/run.ts')).prepareDemo(environmentSettings) : undefined
+  const settings = demo?.settings ?? environmentSettings
   print(`Starting the ${isDemo ? 'demo' : 'platform'}. Its data is in ${settings.dataDir}`)
   if (settings.log === 'file' || (settings.log === undefined && process.stdout.isTTY)) {
     const logFile = join(settings.dataDir, 'logs/platform.log')

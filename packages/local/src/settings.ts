@@ -103,7 +103,7 @@ const FunctionSettings = z.object(
 )
 
 /** Settings of `plat` and relays, which may be in the same environment. */
-const otherPrograms = new Set([
+const settingsOfOtherPrograms = new Set([
   'PLAT_SERVER',
   'PLAT_TOKEN',
   'PLAT_CONTEXT',
@@ -119,9 +119,9 @@ const otherPrograms = new Set([
 ])
 
 const isKnown = (name: string): boolean =>
-  name in Environment.shape || name in FunctionSettings.shape || otherPrograms.has(name)
+  name in Environment.shape || name in FunctionSettings.shape || settingsOfOtherPrograms.has(name)
 
-const runnerOnly = new Set(['PLAT_METRICS_TOKEN', 'PLAT_BACKUP_PASSPHRASE_FILE', 'PLAT_LOG'])
+const runnerSettings = new Set(['PLAT_METRICS_TOKEN', 'PLAT_BACKUP_PASSPHRASE_FILE', 'PLAT_LOG'])
 
 const invalidSettings = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
@@ -140,7 +140,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     const issues = [parsed, functionSettings].flatMap(({ error }) => error?.issues ?? [])
     throw invalidSettings(issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
   }
-  const known = Object.entries(parsed.data).flatMap(([name, value]) =>
+  const knownVariables = Object.entries(parsed.data).flatMap(([name, value]) =>
     typeof value === 'string' || typeof value === 'number' ? [[name, `${value}`]] : [],
   )
   const { data } = parsed
@@ -148,10 +148,13 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const releaseKeys = [...data.PLAT_RELEASE_TRUSTED_KEYS, ...data.PLAT_RELEASE_KEYS]
   // The platform adds its own key to each list.
   const maxKeys = maxTrustedKeys - 1
-  const tooMany = Object.entries({ PLAT_MODULE_TRUSTED_KEYS: trustedKeys, PLAT_RELEASE_TRUSTED_KEYS: releaseKeys })
+  const tooManyKeysLines = Object.entries({
+    PLAT_MODULE_TRUSTED_KEYS: trustedKeys,
+    PLAT_RELEASE_TRUSTED_KEYS: releaseKeys,
+  })
     .filter(([, keys]) => keys.length > maxKeys)
     .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${maxKeys}`)
-  if (tooMany.length > 0) throw invalidSettings(tooMany)
+  if (tooManyKeysLines.length > 0) throw invalidSettings(tooManyKeysLines)
   return {
     host: data.PLAT_HOST,
     port: data.PLAT_PORT,
@@ -171,7 +174,9 @@ export function parseSettings(environment: Record<string, string | undefined>): 
     log: data.PLAT_LOG,
     functionsDir: resolve(projectDir, 'functions'),
     assetsDir: resolve(projectDir, 'dist'),
-    functionEnvironment: Object.fromEntries([...variables, ...known].filter(([name]) => !runnerOnly.has(name ?? ''))),
+    functionEnvironment: Object.fromEntries(
+      [...variables, ...knownVariables].filter(([name]) => !runnerSettings.has(name ?? '')),
+    ),
     ignored: variables.flatMap(([name]) => (isKnown(name) ? [] : [name])),
   }
 }

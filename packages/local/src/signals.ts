@@ -1,5 +1,5 @@
 /** Modules end within 35 seconds, and everything else within 30. */
-const limitMs = 40_000
+const stopLimitMs = 40_000
 /**
  * A second signal within this time is ignored, because npm repeats a signal that the terminal has sent to the whole
  * process group.
@@ -14,7 +14,7 @@ export function stopOnSignals(stop: () => Promise<void>): void {
     if (stoppingSinceMs === undefined) {
       stoppingSinceMs = performance.now()
       process.stdout.write(`${signal}: stopping. Another ${signal} stops it immediately.\n`)
-      setTimeout(() => exitWith(`The platform did not stop within ${limitMs / 1000} seconds.`), limitMs).unref()
+      setTimeout(() => exitWith(`The platform did not stop within ${stopLimitMs / 1000} seconds.`), stopLimitMs).unref()
       stop().then(() => process.exit(0), exitWith)
     } else if (performance.now() - stoppingSinceMs > repeatedSignalMs) {
       exitWith('Stopped immediately.')

@@ -15,12 +15,12 @@ async function poolOf(
   {
     timeoutMs = 30_000,
     ...options
-  }: { threads?: number; timeoutMs?: number; environment?: Record<string, string> } = {},
+  }: { threadCount?: number; timeoutMs?: number; environment?: Record<string, string> } = {},
 ) {
   const folder = await temporaryFolder()
   const logged: { message: string; details: Record<string, unknown> }[] = []
   const pool = startPool({
-    threads: 1,
+    threadCount: 1,
     timeoutMsOf: () => timeoutMs,
     environment: {},
     ...options,
@@ -63,7 +63,7 @@ test('distributes concurrent invocations over the threads', async () => {
   await using barrier = await startBarrier()
   const source = `import { threadId } from 'node:worker_threads'
     export const handler = async () => { ${barrier.report('wait')}; return threadId }`
-  await using pool = await poolOf({ wait: source }, { threads: 2 })
+  await using pool = await poolOf({ wait: source }, { threadCount: 2 })
   const results = Promise.all([1, 2, 3, 4].map(() => pool.invoke('wait', {})))
   await barrier.waitForReports('wait', 4)
   barrier.open()

@@ -23,7 +23,7 @@ test('the path of the channel is upgraded, and no other', async () => {
     authorize: async () => ({ isAuthenticated: false }),
     onPresence: () => undefined,
     log: () => undefined,
-    limits: { unauthenticatedPerNetwork: 1 },
+    limits: { maxUnauthenticatedPerNetwork: 1 },
   })
   const context = { route: createRouter(sampleRoutes, 'none'), log: () => undefined }
   const invoke = async () => ({ statusCode: 200, headers: { connection: 'close' } })

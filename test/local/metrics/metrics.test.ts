@@ -22,7 +22,7 @@ test('unknown paths share one series, as do all ids of a route', async () => {
   const route = createRouter(sampleRoutes, 'fallback')
   const serve = (method: string, path: string, status: number) => {
     const recorder = metrics.begin()
-    recorder.routed(route(method, path))
+    recorder.setRoute(route(method, path))
     recorder.done(status)
   }
   serve('GET', '/nowhere', 404)
@@ -49,7 +49,7 @@ test('the duration of a request excludes the delay of its response', async () =>
   vi.useFakeTimers({ toFake: ['performance'] })
   const recorder = metrics.begin()
   vi.advanceTimersByTime(20)
-  recorder.invoked()
+  recorder.endTiming()
   vi.advanceTimersByTime(60_000)
   recorder.done(200)
   vi.useRealTimers()

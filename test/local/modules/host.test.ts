@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startModuleHost } from '@platform/local/modules/host'
 import { serveHost } from '@platform/local/modules/host-server'
-import { moduleLine } from '@platform/local/modules/module-log'
+import { formatModuleLine } from '@platform/local/modules/module-log'
 import { runFolderFor } from '@platform/local/modules/run-folder'
 import { hostedRuntime } from '@platform/worker/runtimes/hosted'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
@@ -203,16 +203,16 @@ test('a data folder with a long path uses a fixed temporary folder for sockets, 
 
 test('a log line of a module keeps its JSON, with the correct module id', () => {
   const line = '{"time":"…", "level":"warn","message":"One","module_id":"hello","n":1.0}'
-  expect(moduleLine('hello', line)).toBe(line)
-  const other = moduleLine('hello', '{"message":"One","module_id":"other"}')
+  expect(formatModuleLine('hello', line)).toBe(line)
+  const other = formatModuleLine('hello', '{"message":"One","module_id":"other"}')
   expect(JSON.parse(other)).toEqual({ message: 'One', module_id: 'hello' })
-  expect(JSON.parse(moduleLine('hello', '{"level":"error"}'))).toEqual({ level: 'error', module_id: 'hello' })
+  expect(JSON.parse(formatModuleLine('hello', '{"level":"error"}'))).toEqual({ level: 'error', module_id: 'hello' })
 })
 
 test.each(['plain text', '{"broken": ', '[1]', '"text"', 'null', '{}x'])(
   '%s becomes the message of a log line',
   (text) => {
-    expect(JSON.parse(moduleLine('hello', text))).toEqual({
+    expect(JSON.parse(formatModuleLine('hello', text))).toEqual({
       time: expect.stringMatching(/^\d{4}-/),
       level: 'info',
       message: text,
@@ -225,6 +225,6 @@ test('escapes control characters of a module', () => {
   const escapes = '\u001b[2J\u009b31m\u2028'
   for (const line of [escapes, JSON.stringify({ message: escapes }), `{"module_id":"hello","x":"\u009b31m"}`]) {
     // oxlint-disable-next-line no-control-regex
-    expect(moduleLine('hello', line)).toMatch(/^[^\u0000-\u001f\u007f-\u009f\u2028]*$/)
+    expect(formatModuleLine('hello', line)).toMatch(/^[^\u0000-\u001f\u007f-\u009f\u2028]*$/)
   }
 })

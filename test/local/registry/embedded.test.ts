@@ -7,7 +7,11 @@ import { readImage } from '@platform/oci/image'
 import { registryClient, type RegistryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
 import { verifyImage } from '@platform/oci/signature/verify'
-import { moduleSigningKey, readRegistryPassword, loadOrCreateRegistryPassword } from '@platform/local/generated-secrets'
+import {
+  loadOrCreateModuleSigningKey,
+  readRegistryPassword,
+  loadOrCreateRegistryPassword,
+} from '@platform/local/generated-secrets'
 import { listenAt } from '@platform/local/listening'
 import { startEmbeddedRegistry } from '@platform/local/registry/embedded'
 import { helloRepository, seedHello } from '@platform/local/registry/seed'
@@ -29,7 +33,7 @@ const start = async (dataDir: string, port = 0) => {
 const readerOf = ({ host }: { host: string }): RegistryClient => registryClient(host, { transport: plainTransport })
 const tagsOf = (registry: { host: string }) => listed(readerOf(registry).tags(helloRepository))
 const seed = async (registry: Awaited<ReturnType<typeof start>>, dataDir: string) =>
-  seedHello(registry, dataDir, await moduleSigningKey(dataDir))
+  seedHello(registry, dataDir, await loadOrCreateModuleSigningKey(dataDir))
 
 test('the reference module is an image with labels and a signature of this platform', async () => {
   await using folder = await dataFolder()
@@ -50,7 +54,7 @@ test('the reference module is an image with labels and a signature of this platf
   })
   const digest = image?.topDigest ?? ''
   expect(await client.resolve(helloRepository, 'latest')).toMatchObject({ digest })
-  const pem = createPublicKey(await moduleSigningKey(folder.path)).export({ type: 'spki', format: 'pem' })
+  const pem = createPublicKey(await loadOrCreateModuleSigningKey(folder.path)).export({ type: 'spki', format: 'pem' })
   const trusted = [{ name: 'this platform', pem: String(pem), repositories: [helloRepository] }]
   const verification = await verifyImage(client, helloRepository, [digest], trusted)
   expect(verification).toMatchObject({ isVerified: true, by: 'this platform' })
@@ -94,7 +98,10 @@ test('an interrupted push is repeated, and a removed module is not pushed again'
 test('password and key are generated once, and only their owner can read them', async () => {
   await using folder = await dataFolder()
   await expect(readRegistryPassword(folder.path)).rejects.toThrow('ENOENT')
-  const secrets = async () => [await loadOrCreateRegistryPassword(folder.path), await moduleSigningKey(folder.path)]
+  const secrets = async () => [
+    await loadOrCreateRegistryPassword(folder.path),
+    await loadOrCreateModuleSigningKey(folder.path),
+  ]
   const generated = await secrets()
   expect(await secrets()).toEqual(generated)
   expect(await readRegistryPassword(folder.path)).toBe(generated[0])

@@ -4,7 +4,7 @@ import { type FetchedRelease } from '@platform/core/updates/record'
 import { releaseAtStart, writeCurrentRelease } from '@platform/local/releases/current'
 import {
   DamagedRelease,
-  draftedFunctions,
+  listDraftedFunctions,
   draftFunction,
   folderName,
   readRelease,
@@ -72,7 +72,7 @@ test.for([
 
 test('lists the complete functions of a draft, and removes drafts at the start', async () => {
   await using folder = await temporaryFolder()
-  const drafted = () => draftedFunctions(folder.path, release)
+  const drafted = () => listDraftedFunctions(folder.path, release)
   const broken = new Map([...files, ['index.mjs/below-a-file', program]])
   await expect(draftFunction(folder.path, { release, name: 'health', files: broken })).rejects.toThrow()
   expect(await drafted()).toEqual(new Set())

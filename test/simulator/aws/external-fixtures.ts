@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { buildAssets } from '@platform/local/assets'
 import { moduleEnvironment } from '@platform/local/function-environment'
-import { releaseSigningKey } from '@platform/local/generated-secrets'
+import { loadOrCreateReleaseSigningKey } from '@platform/local/generated-secrets'
 import type { Log } from '@platform/local/log'
 import { startEmbeddedModules } from '@platform/local/embedded-modules'
 import type { TrustedKey } from '@platform/core/lib/settings/key-files'
@@ -37,7 +37,7 @@ export async function startExternalFixtures(settings: Readonly<Record<string, st
   }
   const credentials = async () => ({ username: writerName, password })
   const client = registryClient(host, { transport: plainTransport, credentials })
-  const releases = { client, name: releaseRepository, privateKeyPem: await releaseSigningKey(dataDir) }
+  const releases = { client, name: releaseRepository, privateKeyPem: await loadOrCreateReleaseSigningKey(dataDir) }
   const started = resources.move()
   return { environment, releases, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }

@@ -1,4 +1,4 @@
-import { dynamoError, transactionCanceled } from '@platform/local/emulators/dynamodb/errors'
+import { dynamoError, transactionCanceledError } from '@platform/local/emulators/dynamodb/errors'
 import type { Input } from '@platform/local/emulators/dynamodb/types'
 import type { DynamoDbHooks } from '@platform/local/emulators/hooks'
 import { NoResponse } from '@platform/local/emulators/http/error'
@@ -98,7 +98,7 @@ function conflictIn({ TransactItems: members }: Input, random: () => number) {
   if (!Array.isArray(members)) return dynamoError('TransactionConflictException', message)
   const rejectedIndex = Math.floor(random() * members.length)
   const conflict = { Code: 'TransactionConflict', Message: message }
-  return transactionCanceled(
+  return transactionCanceledError(
     members.map((_member, position) => (position === rejectedIndex ? conflict : { Code: 'None' })),
   )
 }

@@ -3,7 +3,7 @@ import { InvalidSettings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
 import { BackupError } from './manifest.ts'
 
-export function fileArgument(command: string): string {
+export function parseFileArgument(command: string): string {
   const [file, ...excess] = parseArgs({ allowPositionals: true }).positionals
   if (file === undefined || excess.length > 0) throw new BackupError(`Name one file: npm run ${command} -- FILE`)
   return file

@@ -10,14 +10,14 @@ import { BackupError } from './manifest.ts'
  * chunk, so that reordered, missing and truncated chunks are detected.
  */
 
-const mark = Buffer.from('platform-backup-aes-256-gcm-1\n')
+const formatMark = Buffer.from('platform-backup-aes-256-gcm-1\n')
 const saltBytes = 32
-const headerBytes = mark.length + saltBytes
+const headerBytes = formatMark.length + saltBytes
 const chunkBytes = 65_536
 const tagBytes = 16
 /** Each guess of the passphrase takes 128 MiB of memory and about half a second. */
-const cost = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }
-const minLength = 12
+const scryptOptions = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }
+const minPassphraseLength = 12
 
 /** Omits the line break at the end of the file. Throws `BackupError` if the passphrase cannot be read or used. */
 export async function readPassphrase(path: string): Promise<string> {
@@ -26,14 +26,14 @@ export async function readPassphrase(path: string): Promise<string> {
   })
   if (!isUtf8(bytes)) throw new BackupError(`The passphrase in ${path} must be text in UTF-8.`)
   const passphrase = bytes.toString().replace(/\r?\n$/, '')
-  if (passphrase.length >= minLength) return passphrase
-  throw new BackupError(`The passphrase in ${path} must have at least ${minLength} characters.`)
+  if (passphrase.length >= minPassphraseLength) return passphrase
+  throw new BackupError(`The passphrase in ${path} must have at least ${minPassphraseLength} characters.`)
 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
 const keyFor = (passphrase: string, salt: Buffer): Promise<Buffer> =>
-  derive(passphrase.normalize('NFC'), salt, 32, cost)
+  derive(passphrase.normalize('NFC'), salt, 32, scryptOptions)
 
 function nonceOf(index: number, isLast: boolean): Buffer {
   const nonce = Buffer.alloc(12)
@@ -62,7 +62,7 @@ export const encryptWith = (passphrase: string) =>
   async function* encrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const salt = randomBytes(saltBytes)
     const key = await keyFor(passphrase, salt)
-    yield Buffer.concat([mark, salt])
+    yield Buffer.concat([formatMark, salt])
     let index = 0
     for await (const { bytes, isLast } of chunksOf(source, chunkBytes)) {
       const cipher = createCipheriv('aes-256-gcm', key, nonceOf(index++, isLast))
@@ -78,7 +78,7 @@ export const decryptWith = (passphrase: string | undefined) =>
   async function* decrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const parts = source[Symbol.asyncIterator]()
     const start = await readStart(parts)
-    const isEncrypted = start.subarray(0, mark.length).equals(mark)
+    const isEncrypted = start.subarray(0, formatMark.length).equals(formatMark)
     const rest = { [Symbol.asyncIterator]: () => prepend(start, parts) }
     if (!isEncrypted && passphrase !== undefined) {
       throw new BackupError('The backup is not encrypted. To restore it, unset PLAT_BACKUP_PASSPHRASE_FILE.')
@@ -105,7 +105,7 @@ async function* prepend(start: Buffer, parts: AsyncIterator<Buffer>): AsyncGener
 }
 
 async function* decryptChunks(start: Buffer, parts: AsyncIterator<Buffer>, passphrase: string): AsyncGenerator<Buffer> {
-  const key = await keyFor(passphrase, start.subarray(mark.length, headerBytes))
+  const key = await keyFor(passphrase, start.subarray(formatMark.length, headerBytes))
   let index = 0
   for await (const { bytes, isLast } of chunksOf(prepend(start.subarray(headerBytes), parts), chunkBytes + tagBytes)) {
     yield openChunk(key, { bytes, isLast, index: index++ })

@@ -22,7 +22,7 @@ export function explainFileError(error: unknown, fallbackPath: string): unknown 
   if (!(error instanceof Error) || !isFileError(error)) return error
   const code = codeOf(error) ?? ''
   const path = 'path' in error ? String(error.path) : fallbackPath
-  const missing = 'syscall' in error && error.syscall === 'mkdir' ? 'cannot be created' : 'does not exist'
-  const problem = code === 'ENOENT' ? missing : `cannot be used: ${reasons[code] ?? error.message}`
+  const missingProblem = 'syscall' in error && error.syscall === 'mkdir' ? 'cannot be created' : 'does not exist'
+  const problem = code === 'ENOENT' ? missingProblem : `cannot be used: ${reasons[code] ?? error.message}`
   return new BackupError(`${path} ${problem}.`, { cause: error })
 }

@@ -14,47 +14,48 @@ import { BackupError, dataPrefix, isPlainPath, Manifest, manifestName, type Save
 
 type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each : never
 
-const damaged = (reason: string, cause?: unknown): BackupError =>
+const damagedError = (reason: string, cause?: unknown): BackupError =>
   new BackupError(`The backup is damaged: ${reason}. Nothing was restored.`, { cause })
 
 /** Unpacks a backup. Throws `BackupError` if it is damaged, of a newer version, or cannot be read or written. */
 export async function unpackBackup(file: string, folder: string, passphrase?: string): Promise<Manifest> {
-  const restored = new Map<string, SavedFile>()
+  const restoredFiles = new Map<string, SavedFile>()
   let manifest: Manifest | undefined
   const entries = extract()
   const read = async () => {
     for await (const entry of entries) {
       const { name, type } = entry.header
-      if (manifest !== undefined) throw damaged('it has content after its end')
-      if (type !== 'file') throw damaged('it contains an entry that is not a file')
+      if (manifest !== undefined) throw damagedError('it has content after its end')
+      if (type !== 'file') throw damagedError('it contains an entry that is not a file')
       if (name === manifestName) manifest = await readManifest(entry)
-      else await saveFile(entry, folder, restored)
+      else await saveFile(entry, folder, restoredFiles)
     }
   }
   // Both streams must have stopped before the caller removes the folder.
-  const ends = await Promise.allSettled([
+  const results = await Promise.allSettled([
     read(),
     pipeline(createReadStream(file), decryptWith(passphrase), createGunzip(), entries),
   ])
-  const reasons: unknown[] = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
+  const reasons: unknown[] = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
   if (reasons.length > 0) throw errorOf(reasons, file)
-  if (manifest === undefined) throw damaged('its end is missing')
-  requireSame(manifest.files, restored)
+  if (manifest === undefined) throw damagedError('its end is missing')
+  requireSame(manifest.files, restoredFiles)
   return manifest
 }
 
 /** Selects the original cause, because a stream that fails also aborts the other one. */
 function errorOf(reasons: readonly unknown[], file: string): unknown {
-  const known = reasons.find((reason) => reason instanceof BackupError)
+  const backupError = reasons.find((reason) => reason instanceof BackupError)
   const fileError = reasons.find(isFileError)
   return (
-    known ?? (fileError === undefined ? damaged('it cannot be read', reasons[0]) : explainFileError(fileError, file))
+    backupError ??
+    (fileError === undefined ? damagedError('it cannot be read', reasons[0]) : explainFileError(fileError, file))
   )
 }
 
 async function readManifest(entry: Entry): Promise<Manifest> {
   const parsed = Manifest.safeParse(JSON.parse(await text(entry)))
-  if (!parsed.success) throw damaged('its manifest is invalid', parsed.error)
+  if (!parsed.success) throw damagedError('its manifest is invalid', parsed.error)
   const { platformVersion } = parsed.data
   if (gt(platformVersion, version))
     throw new BackupError(`The backup was made by the newer version ${platformVersion}. Restore it with that version.`)
@@ -62,11 +63,11 @@ async function readManifest(entry: Entry): Promise<Manifest> {
 }
 
 /** Creates only folders and regular files, so that no link can lead out of the folder. */
-async function saveFile(entry: Entry, folder: string, restored: Map<string, SavedFile>): Promise<void> {
+async function saveFile(entry: Entry, folder: string, restoredFiles: Map<string, SavedFile>): Promise<void> {
   const { name } = entry.header
   const path = name.slice(dataPrefix.length)
-  if (!name.startsWith(dataPrefix) || !isPlainPath(path) || restored.has(path))
-    throw damaged('it contains an invalid path')
+  if (!name.startsWith(dataPrefix) || !isPlainPath(path) || restoredFiles.has(path))
+    throw damagedError('it contains an invalid path')
   const target = join(folder, path)
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })
   const hash = createHash('sha256')
@@ -74,7 +75,7 @@ async function saveFile(entry: Entry, folder: string, restored: Map<string, Save
   const handle = await open(target, 'wx', 0o600)
   try {
     for await (const chunk of entry) {
-      if (!(chunk instanceof Uint8Array)) throw damaged('it cannot be read')
+      if (!(chunk instanceof Uint8Array)) throw damagedError('it cannot be read')
       hash.update(chunk)
       bytes += chunk.length
       await handle.writeFile(chunk)
@@ -85,14 +86,14 @@ async function saveFile(entry: Entry, folder: string, restored: Map<string, Save
   } finally {
     await handle.close()
   }
-  restored.set(path, { path, bytes, sha256: hash.digest('hex') })
+  restoredFiles.set(path, { path, bytes, sha256: hash.digest('hex') })
 }
 
-function requireSame(listed: readonly SavedFile[], restored: ReadonlyMap<string, SavedFile>): void {
-  if (listed.length !== restored.size) throw damaged('its files differ from its manifest')
+function requireSame(listed: readonly SavedFile[], restoredFiles: ReadonlyMap<string, SavedFile>): void {
+  if (listed.length !== restoredFiles.size) throw damagedError('its files differ from its manifest')
   for (const { path, bytes, sha256 } of listed) {
-    const file = restored.get(path)
+    const file = restoredFiles.get(path)
     if (file?.bytes !== bytes || file.sha256 !== sha256)
-      throw damaged(`the content of ${path} differs from the manifest`)
+      throw damagedError(`the content of ${path} differs from the manifest`)
   }
 }

@@ -40,11 +40,11 @@ export async function restoreBackup(file: string, dataDir: string, passphrase?: 
 }
 
 async function restoreOrRemove(dataDir: string, backup: Backup, isCreated: boolean): Promise<Manifest> {
-  const placed: string[] = []
+  const placedPaths: string[] = []
   try {
-    return await restoreInto(dataDir, backup, placed)
+    return await restoreInto(dataDir, backup, placedPaths)
   } catch (error) {
-    await removeFiles(dataDir, placed, isCreated).catch(() => undefined)
+    await removeFiles(dataDir, placedPaths, isCreated).catch(() => undefined)
     throw error
   }
 }
@@ -56,7 +56,7 @@ function lockFolder(dataDir: string): Disposable {
 }
 
 async function requireEmpty(dataDir: string): Promise<void> {
-  const file = await firstFile(dataDir)
+  const file = await findFirstFile(dataDir)
   if (file === undefined) return
   const isInterrupted = (await readdir(dataDir)).includes(restoringFolder)
   throw new BackupError(
@@ -67,18 +67,18 @@ async function requireEmpty(dataDir: string): Promise<void> {
 }
 
 /** Empty folders do not count: they may be mount points. */
-async function firstFile(folder: string, isTop = true): Promise<string | undefined> {
+async function findFirstFile(folder: string, isTop = true): Promise<string | undefined> {
   for (const name of (await readdir(folder)).toSorted()) {
     if (isTop && (ignoredNames.has(name) || name === restoringFolder)) continue
     const path = join(folder, name)
     const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false
-    const file = isFolder ? await firstFile(path, false) : path
+    const file = isFolder ? await findFirstFile(path, false) : path
     if (file !== undefined) return file
   }
   return undefined
 }
 
-async function restoreInto(dataDir: string, { file, passphrase }: Backup, placed: string[]): Promise<Manifest> {
+async function restoreInto(dataDir: string, { file, passphrase }: Backup, placedPaths: string[]): Promise<Manifest> {
   const draft = join(dataDir, restoringFolder)
   await rm(draft, { recursive: true, force: true })
   await mkdir(draft, { mode: 0o700 })
@@ -87,10 +87,10 @@ async function restoreInto(dataDir: string, { file, passphrase }: Backup, placed
   const layout = await layoutOf(draft)
   if (layout !== layoutVersion) throw new BackupError(`The data in ${file} cannot be restored. ${layoutAdvice(layout)}`)
   for (const { path } of manifest.files) {
-    placed.push(path)
+    placedPaths.push(path)
     await moveFile(join(draft, path), join(dataDir, path))
   }
-  for (const folder of new Set(placed.map((path) => dirname(join(dataDir, path))))) syncFolder(folder)
+  for (const folder of new Set(placedPaths.map((path) => dirname(join(dataDir, path))))) syncFolder(folder)
   await rm(draft, { recursive: true })
   syncFolder(dataDir)
   return manifest
@@ -115,9 +115,9 @@ async function moveFile(source: string, target: string): Promise<void> {
 }
 
 /** Removes the marker of an incomplete restore last. */
-async function removeFiles(dataDir: string, placed: readonly string[], isCreated: boolean): Promise<void> {
+async function removeFiles(dataDir: string, placedPaths: readonly string[], isCreated: boolean): Promise<void> {
   if (isCreated) return rm(dataDir, { recursive: true, force: true })
-  for (const path of placed) {
+  for (const path of placedPaths) {
     const target = join(dataDir, path)
     for (const each of [target, `${target}.restoring`]) await rm(each, { force: true })
   }

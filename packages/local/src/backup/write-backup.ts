@@ -56,20 +56,18 @@ async function requireValidPaths(dataDir: string, target: string): Promise<void>
     throw new BackupError(`The folder ${dataDir} contains no data of a platform.`)
   if (await exists(target)) throw new BackupError(`${target} already exists. Choose another name.`)
   if (!(await exists(dirname(target)))) throw new BackupError(`The folder ${dirname(target)} does not exist.`)
-  const inside = relative(resolve(dataDir), resolve(target))
-  if (!inside.startsWith('..')) throw new BackupError('The backup must be outside the data folder.')
+  const relativePath = relative(resolve(dataDir), resolve(target))
+  if (!relativePath.startsWith('..')) throw new BackupError('The backup must be outside the data folder.')
 }
 
 async function writeArchive(dataDir: string, draft: string, passphrase: string | undefined): Promise<Manifest> {
   const archive = pack()
   const file = createWriteStream(draft, { flags: 'wx', mode: 0o600 })
   // The level is low, because most files are already compressed.
-  const compressed = createGzip({ level: 1 })
-  const written =
-    passphrase === undefined
-      ? pipeline(archive, compressed, file)
-      : pipeline(archive, compressed, encryptWith(passphrase), file)
-  const [manifest] = await Promise.all([addAll(archive, dataDir).catch(destroyOnError(archive)), written])
+  const gzip = createGzip({ level: 1 })
+  const pipelineEnd =
+    passphrase === undefined ? pipeline(archive, gzip, file) : pipeline(archive, gzip, encryptWith(passphrase), file)
+  const [manifest] = await Promise.all([addAll(archive, dataDir).catch(destroyOnError(archive)), pipelineEnd])
   await using handle = await open(draft)
   await handle.sync()
   return manifest

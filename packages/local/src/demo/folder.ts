@@ -32,12 +32,12 @@ export async function findDemo(): Promise<Demo | undefined> {
   const entry = await lstat(folder).catch(() => undefined)
   if (entry === undefined || (entry.isDirectory() && (await readdir(folder)).length === 0)) return undefined
   const text = entry.isDirectory() ? await readFile(markerIn(folder), 'utf8').catch(() => '') : ''
-  const marker = z.preprocess(parse, Marker).safeParse(text)
+  const marker = z.preprocess(parseJson, Marker).safeParse(text)
   if (!marker.success) throw new StartError(`${folder} is not the folder of a demo. Move it, and try again.`)
   return { folder, dataDir: join(folder, 'data'), relaysDir: join(folder, 'relays'), ...marker.data }
 }
 
-function parse(text: unknown): unknown {
+function parseJson(text: unknown): unknown {
   try {
     return JSON.parse(String(text))
   } catch {
@@ -47,8 +47,8 @@ function parse(text: unknown): unknown {
 
 /** Creates the folder if it does not exist. It appears with its marker, so a kill leaves no folder without one. */
 export async function openDemo(): Promise<Demo> {
-  const found = await findDemo()
-  if (found !== undefined) return found
+  const existingDemo = await findDemo()
+  if (existingDemo !== undefined) return existingDemo
   const folder = demoFolder()
   const draft = `${folder}.${randomUUID()}`
   await mkdir(draft, { mode: 0o700 })

@@ -11,14 +11,14 @@ interface ProcessRecord {
 /** A shell command that writes the record of its process to the file `$0`, before it becomes the program `$@`. */
 export const recordThenRun = '{ cat "/proc/$$/stat" 2>/dev/null || ps -o pid=,lstart= -p "$$"; } >"$0" && exec "$@"'
 
-const startTimeField = 19
+const startTimeIndex = 19
 
 /** Reads the line of `/proc/…/stat` or `ps -o pid=,lstart=`. */
 function parseRecord(line: string): ProcessRecord | undefined {
   const pid = Number.parseInt(line, 10)
   // The name of the program, in parentheses, may contain spaces.
   const startedAt = line.includes(')')
-    ? line.slice(line.lastIndexOf(')') + 2).split(' ')[startTimeField]
+    ? line.slice(line.lastIndexOf(')') + 2).split(' ')[startTimeIndex]
     : line.trim().replace(/^\d+\s+/, '')
   return pid > 1 && startedAt ? { pid, startedAt } : undefined
 }

@@ -20,10 +20,10 @@ export interface DemoRelay {
   facts: string
 }
 
-const stateOf = (demo: Demo, { clusterId }: DemoRelay): string => join(demo.relaysDir, clusterId, 'state')
+const stateDirOf = (demo: Demo, { clusterId }: DemoRelay): string => join(demo.relaysDir, clusterId, 'state')
 
 export const isEnrolled = (demo: Demo, relay: DemoRelay): boolean =>
-  existsSync(join(stateOf(demo, relay), 'identity.json'))
+  existsSync(join(stateDirOf(demo, relay), 'identity.json'))
 
 /** Stops relays of an earlier run that was killed. */
 export async function stopLeftoverRelays({ relaysDir }: Demo): Promise<void> {
@@ -35,7 +35,7 @@ export async function stopLeftoverRelays({ relaysDir }: Demo): Promise<void> {
 export class DemoRelays {
   readonly #demo: Demo
   readonly #server: string
-  readonly #running = new Set<ChildProcess>()
+  readonly #processes = new Set<ChildProcess>()
 
   constructor(demo: Demo, server: string) {
     this.#demo = demo
@@ -53,7 +53,7 @@ export class DemoRelays {
     chmodSync(join(factsDir, 'demo'), 0o700)
     const output = openSync(join(folder, 'relay.log'), 'w', 0o600)
     const program = [process.execPath, join(this.#demo.dataDir, 'assets/relay.mjs')]
-    const options = ['--server', this.#server, '--state-dir', stateOf(this.#demo, relay), '--name', relay.name]
+    const options = ['--server', this.#server, '--state-dir', stateDirOf(this.#demo, relay), '--name', relay.name]
     const folders = ['--nodes', nodesFile, '--facts-dir', factsDir]
     const child = spawn('sh', ['-c', recordThenRun, relayRecord(folder), ...program, ...options, ...folders], {
       cwd: folder,
@@ -65,20 +65,20 @@ export class DemoRelays {
       },
     })
     closeSync(output)
-    child.on('error', () => this.#running.delete(child))
-    child.once('exit', () => this.#running.delete(child))
-    this.#running.add(child)
+    child.on('error', () => this.#processes.delete(child))
+    child.once('exit', () => this.#processes.delete(child))
+    this.#processes.add(child)
   }
 
   async stop(): Promise<void> {
-    const ended = [...this.#running].map((child) => once(child, 'exit'))
-    const force = setTimeout(() => this.#signal('SIGKILL'), relayGraceMs)
+    const exits = [...this.#processes].map((child) => once(child, 'exit'))
+    const killTimer = setTimeout(() => this.#signal('SIGKILL'), relayGraceMs)
     this.#signal('SIGTERM')
-    await Promise.all(ended)
-    clearTimeout(force)
+    await Promise.all(exits)
+    clearTimeout(killTimer)
   }
 
   #signal(signal: NodeJS.Signals): void {
-    for (const child of this.#running) child.kill(signal)
+    for (const child of this.#processes) child.kill(signal)
   }
 }

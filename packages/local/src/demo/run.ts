@@ -16,11 +16,11 @@ interface PreparedDemo {
 }
 
 /** Throws `StartError` if the settings name other data or allow other machines to connect. */
-export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
+export async function prepareDemo(givenSettings: Settings): Promise<PreparedDemo> {
   if (process.env['PLAT_DATA_DIR']) {
     throw new StartError('The demo has a folder of its own, .platform-demo. Unset PLAT_DATA_DIR to start it.')
   }
-  if (!['127.0.0.1', '::1', 'localhost'].includes(given.host)) {
+  if (!['127.0.0.1', '::1', 'localhost'].includes(givenSettings.host)) {
     throw new StartError('The demo listens on this machine only. Unset PLAT_HOST to start it.')
   }
   const demo = await openDemo()
@@ -44,7 +44,7 @@ export async function prepareDemo(given: Settings): Promise<PreparedDemo> {
     keepMarker(demo)
     recordOwnProcess(platformRecord(demo))
   }
-  const settings = { ...given, dataDir: demo.dataDir, isDemo: true }
+  const settings = { ...givenSettings, dataDir: demo.dataDir, isDemo: true }
   return {
     settings,
     options: { intercept: async (request, path) => link?.serve(request, path), onClaim },

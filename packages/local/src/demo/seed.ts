@@ -51,9 +51,9 @@ class Client {
       headers: { 'content-type': 'application/json', ...(this.#token && { authorization: `Bearer ${this.#token}` }) },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const received: unknown = await response.json()
-    if (!response.ok) throw new ApiFailure(`${method} ${path}`, response.status, received)
-    return schema.parse(received)
+    const responseBody: unknown = await response.json()
+    if (!response.ok) throw new ApiFailure(`${method} ${path}`, response.status, responseBody)
+    return schema.parse(responseBody)
   }
 }
 
@@ -96,9 +96,9 @@ const listClusters = async (client: Client) => (await client.call(Clusters, 'GET
 
 /** Registers missing clusters, starts a relay for every cluster, and returns the ids once all clusters are healthy. */
 async function startFleet(client: Client, demo: Demo, relays: DemoRelays): Promise<string[]> {
-  const registered = new Map((await listClusters(client)).map(({ name, id }) => [name, id]))
+  const idByName = new Map((await listClusters(client)).map(({ name, id }) => [name, id]))
   for (const { name, labels, facts } of fleet) {
-    const clusterId = registered.get(name) ?? (await register(client, name, labels))
+    const clusterId = idByName.get(name) ?? (await register(client, name, labels))
     const relay = { clusterId, name, facts }
     const path = `/clusters/${clusterId}/enrollment-token`
     const token = isEnrolled(demo, relay)
@@ -107,10 +107,10 @@ async function startFleet(client: Client, demo: Demo, relays: DemoRelays): Promi
     relays.start(relay, token?.enrollmentToken)
   }
   const names = new Set<string>(fleet.map(({ name }) => name))
-  const connected = async () =>
+  const listConnected = async () =>
     (await listClusters(client)).filter(({ name, status }) => names.has(name) && status === 'Healthy')
-  await waitUntil('The enrollment of the relays', async () => (await connected()).length === fleet.length)
-  return (await connected()).map(({ id }) => id)
+  await waitUntil('The enrollment of the relays', async () => (await listConnected()).length === fleet.length)
+  return (await listConnected()).map(({ id }) => id)
 }
 
 const register = async (client: Client, name: string, labels: Record<string, string>): Promise<string> =>
@@ -128,26 +128,26 @@ const Batches = z.object({
 
 async function runBatch(client: Client, clusterIds: readonly string[]): Promise<void> {
   // A finished batch without a completed job was interrupted by a kill of the demo.
-  const find = async () =>
+  const findBatch = async () =>
     (await client.call(Batches, 'GET', '/jobs/batch?pageSize=100')).items.find(
       ({ name, status, counts }) => name === batch.name && (status !== 'Finished' || counts.completed > 0),
     )
-  if ((await find()) === undefined)
+  if ((await findBatch()) === undefined)
     await client.call(z.unknown(), 'POST', '/jobs/batch', { ...batch, target: { clusterIds } })
-  await waitUntil('The batch', async () => (await find())?.status === 'Finished')
+  await waitUntil('The batch', async () => (await findBatch())?.status === 'Finished')
 }
 
 async function installHello(client: Client): Promise<void> {
   const Modules = z.object({ items: z.array(z.object({ id: z.string(), state: z.string() })) })
-  const hello = async () => (await client.call(Modules, 'GET', '/modules')).items.find(({ id }) => id === 'hello')
-  if ((await hello()) === undefined) {
+  const findHello = async () => (await client.call(Modules, 'GET', '/modules')).items.find(({ id }) => id === 'hello')
+  if ((await findHello()) === undefined) {
     await client.call(z.unknown(), 'POST', '/modules/hello/install', {}).catch((error: unknown) => {
       // An earlier start was stopped during the installation, which continues.
       if (!(error instanceof ApiFailure) || error.code !== 'module_operation_in_progress') throw error
     })
   }
   await waitUntil('The installation of the module', async () => {
-    const state = (await hello())?.state
+    const state = (await findHello())?.state
     if (state === 'Failed') throw new Error('the module hello could not be installed; the page Modules shows why')
     return state === 'Running'
   })
@@ -163,9 +163,9 @@ export async function seedDemo(demo: Demo, url: string, relays: DemoRelays): Pro
   const { setupComplete } = await client.call(z.object({ setupComplete: z.boolean() }), 'GET', '/portal/configuration')
   if (!setupComplete) await completeSetup(client, demo)
   await client.signIn(demo)
-  const parts = await Promise.allSettled([
+  const results = await Promise.allSettled([
     startFleet(client, demo, relays).then((clusterIds) => runBatch(client, clusterIds)),
     installHello(client),
   ])
-  for (const part of parts) if (part.status === 'rejected') throw part.reason
+  for (const result of results) if (result.status === 'rejected') throw result.reason
 }

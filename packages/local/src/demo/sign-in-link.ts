@@ -1,12 +1,12 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Scrape } from '../gateway/exchange.ts'
+import type { Interceptor } from '../gateway/exchange.ts'
 import type { HttpResponse } from '../gateway/result.ts'
 import type { Demo } from './folder.ts'
 
-const lifeMs = 10 * 60_000
+const lifetimeMs = 10 * 60_000
 const prefix = '/demo/'
 
-const page = (status: number, text: string): HttpResponse => ({
+const textResponse = (status: number, text: string): HttpResponse => ({
   status,
   headers: new Map([
     ['content-type', 'text/plain; charset=utf-8'],
@@ -18,7 +18,7 @@ const page = (status: number, text: string): HttpResponse => ({
 export interface SignInLink {
   path: string
   /** Serves GET requests below `/demo/`. Returns undefined for other requests. */
-  serve: Scrape
+  serve: Interceptor
 }
 
 /**
@@ -28,7 +28,7 @@ export interface SignInLink {
 export function createSignInLink({ username, password }: Demo, serverUrl: string): SignInLink {
   const path = prefix + randomBytes(24).toString('base64url')
   const expected = Buffer.from(path)
-  const expiresAtMs = performance.now() + lifeMs
+  const expiresAtMs = performance.now() + lifetimeMs
   let isUsed = false
 
   const isLink = (candidate: string): boolean => {
@@ -36,10 +36,10 @@ export function createSignInLink({ username, password }: Demo, serverUrl: string
     return given.length === expected.length && timingSafeEqual(given, expected)
   }
 
-  const serve: Scrape = async (request, candidate) => {
+  const serve: Interceptor = async (request, candidate) => {
     if (!candidate.startsWith(prefix) || request.method !== 'GET') return undefined
     if (!isLink(candidate) || isUsed || performance.now() > expiresAtMs) {
-      return page(
+      return textResponse(
         410,
         `This link was used or is older than ten minutes. Restart the demo for a new one, or sign in as ${username} with ` +
           'the password in .platform-demo/demo.json.',
@@ -57,7 +57,8 @@ export function createSignInLink({ username, password }: Demo, serverUrl: string
       },
       body: JSON.stringify({ username, password }),
     })
-    if (!response.ok) return page(502, `The sign-in failed with status ${response.status}. Was the password changed?`)
+    if (!response.ok)
+      return textResponse(502, `The sign-in failed with status ${response.status}. Was the password changed?`)
     return {
       status: 303,
       headers: new Map<string, string | string[]>([

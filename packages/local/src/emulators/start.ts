@@ -30,12 +30,12 @@ export async function startEmulators(
   const worker = new Worker(new URL('thread.ts', import.meta.url), options)
   const [message] = await once(worker, 'message')
 
-  let death = new Error('The thread of the store, the queues and the secrets ended.')
+  let threadError = new Error('The thread of the store, the queues and the secrets ended.')
   worker.on('error', (error: Error) => {
-    death = error
+    threadError = error
   })
   const exit = once(worker, 'exit')
-  const reportDeath = () => onDeath(death)
+  const reportDeath = () => onDeath(threadError)
   worker.on('exit', reportDeath)
   return {
     ...EmulatorUrls.parse(message),

@@ -38,8 +38,8 @@ const BatchResponse = z
 
 export function startConsumers({ emulators, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
   const client = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
-  const consumed = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
-  const pollers = consumed.map(([name, queue]) =>
+  const consumedQueues = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
+  const pollers = consumedQueues.map(([name, queue]) =>
     startQueuePoller({
       client,
       queueUrl: queue.url,

@@ -15,8 +15,8 @@ export const maximumMessagesPerCall = 10
 /** Longest time that SQS lets a receive call wait. */
 const maximumWaitSeconds = 20
 
-const firstRetryMs = 100
-const maxRetryMs = 10_000
+const firstRetryDelayMs = 100
+const maxRetryDelayMs = 10_000
 
 /** Waits for the first message. Returns an empty list on a timeout, an error or a stop. */
 export type Receive = (count: number) => Promise<Message[]>
@@ -24,7 +24,7 @@ export type Receive = (count: number) => Promise<Message[]>
 /** The returned function never rejects: it logs errors, and waits longer after each consecutive error. */
 export function createReceive(
   { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
-  stopping: AbortSignal,
+  stopSignal: AbortSignal,
 ): Receive {
   let consecutiveErrors = 0
   return async (count) => {
@@ -37,14 +37,14 @@ export function createReceive(
       MessageSystemAttributeNames: ['All'],
     })
     try {
-      const { Messages: messages = [] } = await client.send(command, { abortSignal: stopping })
+      const { Messages: messages = [] } = await client.send(command, { abortSignal: stopSignal })
       consecutiveErrors = 0
       return messages
     } catch (error) {
-      if (stopping.aborted) return []
+      if (stopSignal.aborted) return []
       const delayMs = retryDelayMs(consecutiveErrors++)
       log('failed to receive messages', { queueUrl, retryMs: delayMs, error })
-      await delay(delayMs, undefined, { signal: stopping }).catch(() => undefined)
+      await delay(delayMs, undefined, { signal: stopSignal }).catch(() => undefined)
       return []
     }
   }
@@ -71,5 +71,5 @@ export async function deleteMessages(
 
 /** A random delay with a limit that doubles after every error, so that clients do not retry at the same time. */
 function retryDelayMs(consecutiveErrors: number): number {
-  return Math.random() * Math.min(maxRetryMs, firstRetryMs * 2 ** consecutiveErrors)
+  return Math.random() * Math.min(maxRetryDelayMs, firstRetryDelayMs * 2 ** consecutiveErrors)
 }

@@ -24,42 +24,42 @@ export interface QueuePoller {
 export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const { batchSize, maximumConcurrency } = options
   if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')
-  const stopping = new AbortController()
-  const receive = createReceive(options, stopping.signal)
-  const running = new Set<Promise<void>>()
+  const stopController = new AbortController()
+  const receive = createReceive(options, stopController.signal)
+  const runningBatches = new Set<Promise<void>>()
 
   const run = async () => {
-    while (!stopping.signal.aborted) {
+    while (!stopController.signal.aborted) {
       const messages = await receive(batchSize)
       if (messages.length === 0) continue
-      const batch = handle(options, messages).finally(() => running.delete(batch))
-      running.add(batch)
-      if (running.size >= maximumConcurrency) await Promise.race(running)
+      const batch = handleBatch(options, messages).finally(() => runningBatches.delete(batch))
+      runningBatches.add(batch)
+      if (runningBatches.size >= maximumConcurrency) await Promise.race(runningBatches)
     }
-    await Promise.all(running)
+    await Promise.all(runningBatches)
   }
-  const stopped = run()
+  const runEnd = run()
   return {
     stop: () => {
-      stopping.abort()
-      return stopped
+      stopController.abort()
+      return runEnd
     },
   }
 }
 
-async function handle(options: QueuePollerOptions, messages: readonly Message[]): Promise<void> {
-  const failed = await invoke(options, messages)
+async function handleBatch(options: QueuePollerOptions, messages: readonly Message[]): Promise<void> {
+  const failedMessageIds = await invokeBatch(options, messages)
   await deleteMessages(
     options,
-    messages.filter((message) => !failed.has(message.MessageId ?? '')),
+    messages.filter((message) => !failedMessageIds.has(message.MessageId ?? '')),
   )
 }
 
-async function invoke({ queueArn, log, ...options }: QueuePollerOptions, messages: readonly Message[]) {
+async function invokeBatch({ queueArn, log, ...options }: QueuePollerOptions, messages: readonly Message[]) {
   try {
-    const failed = failedIds(await options.invoke(sqsEvent(messages, queueArn)), messages)
-    if (failed.size > 0) log('messages failed', { queueArn, messageIds: [...failed] })
-    return failed
+    const failedMessageIds = failedIds(await options.invoke(sqsEvent(messages, queueArn)), messages)
+    if (failedMessageIds.size > 0) log('messages failed', { queueArn, messageIds: [...failedMessageIds] })
+    return failedMessageIds
   } catch (error) {
     log('a batch failed', { queueArn, error })
     return new Set(messages.map((message) => message.MessageId ?? ''))

@@ -17,7 +17,7 @@ export interface ScheduleOptions {
   name: string
   intervalMs: number
   /** Whether the schedule also runs once at its start. */
-  startsNow?: boolean
+  isRunAtStart?: boolean
   invoke: (event: ScheduledEvent) => Promise<unknown>
   log: Log
 }
@@ -31,11 +31,11 @@ export interface Schedule {
  * Invokes a function at every multiple of the interval after the start. Runs never overlap: a run that takes longer
  * than the interval delays the next one to the following multiple.
  */
-export function startSchedule({ name, intervalMs, startsNow = false, invoke, log }: ScheduleOptions): Schedule {
+export function startSchedule({ name, intervalMs, isRunAtStart = false, invoke, log }: ScheduleOptions): Schedule {
   const startedMs = performance.now()
   let timer: NodeJS.Timeout | undefined
-  let running = Promise.resolve()
-  let stopped = false
+  let currentRun = Promise.resolve()
+  let isStopped = false
 
   const run = async () => {
     try {
@@ -46,19 +46,19 @@ export function startSchedule({ name, intervalMs, startsNow = false, invoke, log
     planNext()
   }
   const begin = () => {
-    running = run()
+    currentRun = run()
   }
   const planNext = () => {
     const untilNextMs = intervalMs - ((performance.now() - startedMs) % intervalMs)
-    if (!stopped) timer = setTimeout(begin, untilNextMs)
+    if (!isStopped) timer = setTimeout(begin, untilNextMs)
   }
-  if (startsNow) begin()
+  if (isRunAtStart) begin()
   else planNext()
   return {
     stop: () => {
-      stopped = true
+      isStopped = true
       clearTimeout(timer)
-      return running
+      return currentRun
     },
   }
 }

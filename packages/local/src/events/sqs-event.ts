@@ -37,9 +37,9 @@ export function sqsEvent(messages: readonly Message[], queueArn: string): SqsEve
 
 /** As on Lambda, no list means success, and a list with an unknown id fails the whole batch. */
 export function failedIds(response: SqsBatchResponse | null | void, messages: readonly Message[]): ReadonlySet<string> {
-  const all = new Set(messages.map((message) => message.MessageId ?? ''))
-  const failed = (response?.batchItemFailures ?? []).map((failure) => failure.itemIdentifier)
-  return failed.every((id) => all.has(id)) ? new Set(failed) : all
+  const allIds = new Set(messages.map((message) => message.MessageId ?? ''))
+  const reportedIds = (response?.batchItemFailures ?? []).map((failure) => failure.itemIdentifier)
+  return reportedIds.every((id) => allIds.has(id)) ? new Set(reportedIds) : allIds
 }
 
 function sqsRecord(message: Message, queueArn: string): SqsRecord {

@@ -1,6 +1,12 @@
 import { Worker } from 'node:worker_threads'
 import { FunctionError, FunctionTimeout } from './errors.ts'
-import { type ThreadResponse, type FunctionThreadData, type ThreadRequest, monotonicMs, ready } from './protocol.ts'
+import {
+  type ThreadResponse,
+  type FunctionThreadData,
+  type ThreadRequest,
+  monotonicMs,
+  readyMessage,
+} from './protocol.ts'
 
 type RequestBody = ThreadRequest extends infer Kind ? (Kind extends ThreadRequest ? Omit<Kind, 'id'> : never) : never
 
@@ -42,8 +48,8 @@ export class FunctionThread {
     const workerData: FunctionThreadData = { functionsDir, suffix }
     const options = { name, env: environment, workerData, resourceLimits }
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), options)
-    this.#worker.on('message', (message: typeof ready | ThreadResponse) => {
-      if (message === ready) this.#hasStarted = true
+    this.#worker.on('message', (message: typeof readyMessage | ThreadResponse) => {
+      if (message === readyMessage) this.#hasStarted = true
       else this.#settle(message)
     })
     let reason = 'the thread ended'

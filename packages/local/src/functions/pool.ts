@@ -3,7 +3,7 @@ import { FunctionError } from './errors.ts'
 import { FunctionThread } from './function-thread.ts'
 
 export interface PoolOptions {
-  threads: number
+  threadCount: number
   functionsDir: string
   /** `.ts` by default. */
   suffix?: string
@@ -33,7 +33,7 @@ const restartDelayMs = 1000
 
 /** Starts the threads. Replaces a thread that ends: immediately, or after a delay if it failed to start. */
 export function startPool(options: PoolOptions): FunctionPool {
-  const { threads: count, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
+  const { threadCount, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
   const { warmUpTimeoutMs = defaultWarmUpTimeoutMs } = options
   let isClosed = false
   const threads = new Map<number, FunctionThread>()
@@ -52,9 +52,9 @@ export function startPool(options: PoolOptions): FunctionPool {
     })
     threads.set(slot, thread)
   }
-  for (let slot = 0; slot < count; slot++) start(slot)
+  for (let slot = 0; slot < threadCount; slot++) start(slot)
 
-  const leastLoaded = (functionName: string) => {
+  const selectThread = (functionName: string) => {
     const [least] = [...threads.values()].toSorted((a, b) => a.load - b.load)
     if (least === undefined) throw new FunctionError(functionName, noThreadError)
     return least
@@ -62,7 +62,7 @@ export function startPool(options: PoolOptions): FunctionPool {
 
   return {
     invoke: async (functionName, event, requestId = crypto.randomUUID()) =>
-      leastLoaded(functionName).invoke(functionName, event, requestId, timeoutMsOf(functionName)),
+      selectThread(functionName).invoke(functionName, event, requestId, timeoutMsOf(functionName)),
     warmUp: async (functionNames) => {
       const loads = [...threads.values()].flatMap((thread) =>
         functionNames.map((functionName) => thread.warm(functionName, warmUpTimeoutMs)),

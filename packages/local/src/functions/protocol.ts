@@ -12,7 +12,7 @@ export type ThreadResponse = { id: number; result: unknown } | { id: number; fai
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
 
 /** The first message of a thread, sent when it accepts requests. */
-export const ready = 'ready'
+export const readyMessage = 'ready'
 
 /** An error that can be sent to another thread. */
 export interface SerializedError {

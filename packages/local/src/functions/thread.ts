@@ -11,7 +11,7 @@ import {
   FunctionThreadData,
   type ThreadRequest,
   monotonicMs,
-  ready,
+  readyMessage,
 } from './protocol.ts'
 
 type Handler = (event: unknown, context: LambdaContext) => unknown
@@ -71,4 +71,4 @@ async function respond(request: ThreadRequest): Promise<void> {
 }
 
 port.on('message', (request: ThreadRequest) => void respond(request))
-port.postMessage(ready)
+port.postMessage(readyMessage)

@@ -13,14 +13,14 @@ export interface Connections {
   /** The pending responses of a connection, oldest first. */
   pending: (socket: Duplex) => readonly Exchange[]
   /** Whether connections close after their current response. */
-  readonly draining: boolean
+  readonly isDraining: boolean
   /** Closes idle connections immediately, and the others after their last response. */
   drain: () => void
 }
 
 export function trackConnections(server: Server): Connections {
   const pendingBySocket = new Map<Duplex, Exchange[]>()
-  let draining = false
+  let isDraining = false
 
   server.on('connection', (socket) => {
     pendingBySocket.set(socket, [])
@@ -30,7 +30,7 @@ export function trackConnections(server: Server): Connections {
   const settle = ({ request: { socket }, response }: Exchange) => {
     const remaining = (pendingBySocket.get(socket) ?? []).filter((other) => other.response !== response)
     if (pendingBySocket.has(socket)) pendingBySocket.set(socket, remaining)
-    if (draining && remaining.length === 0) socket.end()
+    if (isDraining && remaining.length === 0) socket.end()
   }
 
   return {
@@ -39,11 +39,11 @@ export function trackConnections(server: Server): Connections {
       exchange.response.once('close', () => settle(exchange))
     },
     pending: (socket) => pendingBySocket.get(socket) ?? [],
-    get draining() {
-      return draining
+    get isDraining() {
+      return isDraining
     },
     drain: () => {
-      draining = true
+      isDraining = true
       for (const [socket, exchanges] of pendingBySocket) if (exchanges.length === 0) socket.destroy()
     },
   }

@@ -5,14 +5,14 @@ import { FunctionTimeout } from '../functions/errors.ts'
 import type { HttpResponse } from './result.ts'
 
 /** The API has no error code for this timeout, so clients receive a code that they retry. */
-const functionTimeout = () =>
+const functionTimeoutError = () =>
   new PlatformError('database_unavailable', 'The request timed out. Try again shortly.', {
     retryAfterSeconds: 2,
   })
 
-export function publicError(error: unknown): PlatformError {
+export function toPublicError(error: unknown): PlatformError {
   if (error instanceof PlatformError) return error
-  return error instanceof FunctionTimeout ? functionTimeout() : platformError('internal_error')
+  return error instanceof FunctionTimeout ? functionTimeoutError() : platformError('internal_error')
 }
 
 /** Has the same error body as the responses of functions. */

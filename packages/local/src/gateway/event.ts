@@ -81,9 +81,15 @@ export function payloadBytes(payload: object, body = ''): number {
   return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length
 }
 
-type Routed = Omit<ReadRequest, 'bytes' | 'isBodyPending' | 'traceId'>
+type RoutedRequest = Omit<ReadRequest, 'bytes' | 'isBodyPending' | 'traceId'>
 
-function requestContext({ request, target: { path }, match: { routeKey }, sender, requestId }: Routed): RequestContext {
+function requestContext({
+  request,
+  target: { path },
+  match: { routeKey },
+  sender,
+  requestId,
+}: RoutedRequest): RequestContext {
   const timeEpoch = Date.now()
   return {
     accountId: localAccountId,

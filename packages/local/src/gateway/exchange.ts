@@ -7,7 +7,7 @@ import type { Broker } from '../emulators/iot/broker.ts'
 import type { Log } from '../log.ts'
 import { type Admit, readBody, type RequestMemory } from './body.ts'
 import { httpEvent, type HttpEvent, type ReadRequest } from './event.ts'
-import { publicError, errorResponse } from './error-response.ts'
+import { toPublicError, errorResponse } from './error-response.ts'
 import { admissionOf, toHttpResponse, type HttpResponse } from './result.ts'
 import type { Router } from './routes.ts'
 import { senderOf } from './sender.ts'
@@ -15,14 +15,14 @@ import { parseTarget } from './target.ts'
 
 export interface RequestMetrics {
   /** Sets the route of the request. Without it, the request counts as one to an unknown path. */
-  routed: (route: { functionName: string; routeKey: string }) => void
+  setRoute: (route: { functionName: string; routeKey: string }) => void
   /** Ends the measured time, which excludes the delay after 429. */
-  invoked: () => void
+  endTiming: () => void
   done: (status: number) => void
 }
 
 /** Serves some requests before the functions do. Returns undefined for requests that the functions serve. */
-export type Scrape = (request: IncomingMessage, path: string) => Promise<HttpResponse | undefined>
+export type Interceptor = (request: IncomingMessage, path: string) => Promise<HttpResponse | undefined>
 
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
 
@@ -37,7 +37,7 @@ export interface ExchangeContext {
   /** Without them, `X-Forwarded-*` headers are ignored. */
   trustedProxies?: BlockList | undefined
   log: Log
-  metrics: { begin: () => RequestMetrics; scrape: Scrape }
+  metrics: { begin: () => RequestMetrics; scrape: Interceptor }
 }
 
 /** Never rejects: an error becomes an error response. */
@@ -77,7 +77,7 @@ async function respondOrFail(
     if (!(error instanceof PlatformError) && !response.destroyed) {
       context.log('a request failed', { method: request.method, url: request.url, traceId, requestId, error })
     }
-    return errorResponse(publicError(error), traceId)
+    return errorResponse(toPublicError(error), traceId)
   }
 }
 
@@ -92,14 +92,14 @@ async function runFunction(
   const scraped = await metrics.scrape(request, target.path)
   if (scraped !== undefined) return scraped
   const match = route(request.method ?? '', target.path)
-  recorder.routed({ ...match, routeKey: match.routeKey.replace(/^ANY/, methodLabel(request.method)) })
+  recorder.setRoute({ ...match, routeKey: match.routeKey.replace(/^ANY/, methodLabel(request.method)) })
   const sender = senderOf(request, trustedProxies)
   const invokeWith = (body: Pick<ReadRequest, 'bytes' | 'isBodyPending'>) =>
     invoke(match.functionName, httpEvent({ request, target, match, sender, ...ids, ...body }), ids.requestId)
   const admit: Admit = async () => admissionOf(await invokeWith({ bytes: Buffer.alloc(0), isBodyPending: true }))
   const body = await readBody(request, memory, admit)
   const result = toHttpResponse('bytes' in body ? await invokeWith(body) : body.rejection)
-  recorder.invoked()
+  recorder.endTiming()
   if (result.status === 429) {
     await delay(rateLimitDelayMs, undefined, { signal: disconnectSignal(response) }).catch(() => undefined)
   }

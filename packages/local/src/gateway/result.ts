@@ -35,7 +35,7 @@ export const admissionOf = (result: unknown): { limitBytes: number } | { rejecti
 
 /** Applies the rules of payload format 2.0. Throws `InvalidResult`. */
 export function toHttpResponse(result: unknown): HttpResponse {
-  const parsed = isObject(result) && 'statusCode' in result ? validate(result) : asJsonBody(result)
+  const parsed = isObject(result) && 'statusCode' in result ? validateResult(result) : asJsonBody(result)
   const { statusCode, cookies = [], body = '', isBase64Encoded } = parsed
   if (payloadBytes(parsed, body) > maximumPayloadBytes) throw new InvalidResult('The response is larger than 6 MB.')
   const headers = headersOf(parsed.headers ?? {})
@@ -51,7 +51,7 @@ const asJsonBody = (result: unknown): ProxyResult => ({
   body: typeof result === 'string' ? result : (JSON.stringify(result) ?? ''),
 })
 
-function validate(result: Record<string, unknown>): ProxyResult {
+function validateResult(result: Record<string, unknown>): ProxyResult {
   const { statusCode, headers, cookies, body } = result
   const status = Number(statusCode)
   if (!Number.isInteger(status) || status < 200 || status > 599)

@@ -26,9 +26,9 @@ const invalidProxy = (item: string): string =>
 /** A block of all addresses is rejected, because every client could then choose its own address. */
 function addProxy(proxies: BlockList, item: string): boolean {
   const [, address = '', prefix] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(item) ?? []
-  const longest = isIP(address) === 6 ? 128 : 32
-  if (isIP(address) === 0 || Number(prefix ?? longest) > longest) return false
-  proxies.addSubnet(address, Number(prefix ?? longest), familyOf(address))
+  const maxPrefixLength = isIP(address) === 6 ? 128 : 32
+  if (isIP(address) === 0 || Number(prefix ?? maxPrefixLength) > maxPrefixLength) return false
+  proxies.addSubnet(address, Number(prefix ?? maxPrefixLength), familyOf(address))
   return true
 }
 
@@ -45,7 +45,7 @@ export function senderOf({ socket, headersDistinct }: IncomingMessage, proxies =
   const valuesOf = (name: string) => (headersDistinct[name] ?? []).flatMap((value) => value.split(',')).map(trim)
   const host = valuesOf('x-forwarded-host').at(-1) ?? ''
   return {
-    address: firstSender([...valuesOf('x-forwarded-for').map(addressIn), peer], isTrusted),
+    address: findSender([...valuesOf('x-forwarded-for').map(addressIn), peer], isTrusted),
     protocol: valuesOf('x-forwarded-proto').at(-1)?.toLowerCase() === 'https' ? 'https' : 'http',
     ...(/^[\w.:[\]-]+$/.test(host) && { host }),
   }
@@ -54,10 +54,10 @@ export function senderOf({ socket, headersDistinct }: IncomingMessage, proxies =
 const trim = (text: string): string => text.trim()
 
 /** An entry that is not an address ends the search at the proxy that has added it. */
-function firstSender(route: readonly string[], isTrusted: (address: string) => boolean): string {
-  const last = route.findLastIndex((address) => !isTrusted(address))
-  const sender = route[Math.max(last, 0)] ?? ''
-  return isIP(sender) === 0 ? (route[last + 1] ?? '') : sender
+function findSender(route: readonly string[], isTrusted: (address: string) => boolean): string {
+  const lastUntrusted = route.findLastIndex((address) => !isTrusted(address))
+  const sender = route[Math.max(lastUntrusted, 0)] ?? ''
+  return isIP(sender) === 0 ? (route[lastUntrusted + 1] ?? '') : sender
 }
 
 /** Some proxies add the port: `192.0.2.1:5000`, `[2001:db8::1]:5000`. */

@@ -34,17 +34,17 @@ const limits = {
 /** Up to 20,000 of them may be channels of relays. */
 const maximumConnections = 30_000
 /** Limits the bodies of all requests and responses together. */
-const memoryBytes = 64 * 1024 * 1024
+const maxMemoryBytes = 64 * 1024 * 1024
 /** Limits the incomplete bodies of unauthenticated callers together. */
-const unauthenticatedBytes = 16 * 1024 * 1024
+const maxUnauthenticatedBytes = 16 * 1024 * 1024
 
 /** Port 0 selects a free port. Rejects if the address cannot be bound. */
 export async function listen(host: string, port: number): Promise<Gateway> {
   const server = createServer(limits)
   server.maxConnections = maximumConnections
   const connections = trackConnections(server)
-  const memory = createByteBudget(memoryBytes)
-  const unauthenticated = createByteBudget(unauthenticatedBytes)
+  const memory = createByteBudget(maxMemoryBytes)
+  const unauthenticated = createByteBudget(maxUnauthenticatedBytes)
   let context: ExchangeContext | undefined
 
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
@@ -54,7 +54,7 @@ export async function listen(host: string, port: number): Promise<Gateway> {
     const result =
       context === undefined ? startingResponse(request) : await handleRequest(context, request, response, charges)
     if (!response.destroyed) charges.charge.set(result.body.length, () => response.destroy())
-    send(response, result, connections.draining)
+    send(response, result, connections.isDraining)
   }
   server.on('request', (request, response) => void respond(request, response))
   server.on('checkExpectation', (request, response) => void respond(request, response))
@@ -68,8 +68,8 @@ export async function listen(host: string, port: number): Promise<Gateway> {
   const address = await listenAt(server, host, port)
   return {
     url: urlOf(address),
-    open: (opened) => {
-      context = opened
+    open: (openedContext) => {
+      context = openedContext
     },
     drain: (limitMs) => drainServer(server, connections, limitMs),
   }

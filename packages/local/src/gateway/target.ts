@@ -7,11 +7,11 @@ export interface Target {
   query: string
 }
 
-const origin = /^https?:\/\/[^/?]*/i
+const originPattern = /^https?:\/\/[^/?]*/i
 
 /** Throws `invalid_path` if the path cannot be decoded or does not begin with a slash. */
 export function parseTarget(text: string): Target {
-  const relative = text.replace(origin, '')
+  const relative = text.replace(originPattern, '')
   const [rawPath, query] = splitAtFirst(relative, '?')
   const sentPath = rawPath === '' && relative !== text ? '/' : rawPath
   const path = decode(sentPath)

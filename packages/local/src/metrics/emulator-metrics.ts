@@ -20,8 +20,8 @@ const StoreCalls = z.object({ operations: z.record(z.string(), z.object({ calls:
 const timeoutMs = 2000
 
 export function watchEmulators({ registry, onScrape }: Metrics, { sqsUrl, dynamoDbUrl }: EmulatorAddresses): void {
-  onScrape(queueReader(registry, `${sqsUrl}/_queues`))
-  onScrape(storeReader(registry, `${dynamoDbUrl}/_metrics`))
+  onScrape(createQueueReader(registry, `${sqsUrl}/_queues`))
+  onScrape(createStoreReader(registry, `${dynamoDbUrl}/_metrics`))
 }
 
 /** Returns undefined if there is no valid response within the time limit. */
@@ -33,7 +33,7 @@ async function readJson<Schema extends z.ZodType>(url: string, schema: Schema): 
   }
 }
 
-function queueReader(registry: Registry, url: string): () => Promise<void> {
+function createQueueReader(registry: Registry, url: string): () => Promise<void> {
   const messages = gauge(registry, 'platform_queue_messages', 'Messages in a queue.', ['queue', 'state'])
   const age = gauge(
     registry,
@@ -54,7 +54,7 @@ function queueReader(registry: Registry, url: string): () => Promise<void> {
   }
 }
 
-function storeReader(registry: Registry, url: string): () => Promise<void> {
+function createStoreReader(registry: Registry, url: string): () => Promise<void> {
   const counter = (name: string, help: string) =>
     new Counter({ name, help, labelNames: ['operation'], registers: [registry] })
   const calls = counter('platform_store_calls_total', 'Calls of the store.')

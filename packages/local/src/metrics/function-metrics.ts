@@ -17,7 +17,7 @@ interface Invocation {
 }
 
 /** Derives function, message and schedule metrics from the events and results of invocations. */
-export function functionMetrics(registry: Registry): FunctionMetrics {
+export function createFunctionMetrics(registry: Registry): FunctionMetrics {
   const registers = [registry]
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers })
@@ -63,10 +63,10 @@ export function functionMetrics(registry: Registry): FunctionMetrics {
 }
 
 function recordMessages(messages: Counter, queue: string, { event, result, hasFailed }: Invocation): void {
-  const received = listLength(event, 'Records')
-  const failed = hasFailed ? received : Math.min(listLength(result, 'batchItemFailures'), received)
-  messages.inc({ queue, outcome: 'failed' }, failed)
-  messages.inc({ queue, outcome: 'done' }, received - failed)
+  const receivedCount = listLength(event, 'Records')
+  const failedCount = hasFailed ? receivedCount : Math.min(listLength(result, 'batchItemFailures'), receivedCount)
+  messages.inc({ queue, outcome: 'failed' }, failedCount)
+  messages.inc({ queue, outcome: 'done' }, receivedCount - failedCount)
 }
 
 function listLength(object: unknown, name: string): number {

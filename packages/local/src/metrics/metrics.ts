@@ -1,7 +1,7 @@
 import type { RequestMetrics } from '../gateway/exchange.ts'
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { version } from '@platform/core/lib/version'
-import { functionMetrics, type FunctionMetrics } from './function-metrics.ts'
+import { createFunctionMetrics, type FunctionMetrics } from './function-metrics.ts'
 
 export interface Metrics extends FunctionMetrics {
   registry: Registry
@@ -25,12 +25,12 @@ function processRegistry(): Registry {
   return sharedRegistry
 }
 
-export function createMetrics(threads: number): Metrics {
+export function createMetrics(threadCount: number): Metrics {
   const registry = new Registry()
   const registers = [registry]
   const collectors: (() => Promise<void>)[] = []
   gauge(registry, 'platform_runner_info', 'The version of the runner, as a label.', ['version']).set({ version }, 1)
-  gauge(registry, 'platform_function_threads', 'Threads that run functions.').set(threads)
+  gauge(registry, 'platform_function_threads', 'Threads that run functions.').set(threadCount)
   const requests = new Counter({
     name: 'platform_http_requests_total',
     help: 'Responses of the gateway.',
@@ -46,14 +46,17 @@ export function createMetrics(threads: number): Metrics {
   })
   return {
     registry,
-    ...functionMetrics(registry),
+    ...createFunctionMetrics(registry),
     begin: () => measureRequest(requests, durations),
     onScrape: (collect) => void collectors.push(collect),
     read: async () => {
       await Promise.all(collectors.map((collect) => collect()))
-      const all = Registry.merge([registry, processRegistry()])
+      const mergedRegistry = Registry.merge([registry, processRegistry()])
       // The library writes `Nan`, which is invalid in the text format.
-      return { contentType: all.contentType, text: (await all.metrics()).replaceAll(/ Nan$/gm, ' NaN') }
+      return {
+        contentType: mergedRegistry.contentType,
+        text: (await mergedRegistry.metrics()).replaceAll(/ Nan$/gm, ' NaN'),
+      }
     },
   }
 }
@@ -63,10 +66,10 @@ function measureRequest(requests: Counter, durations: Histogram): RequestMetrics
   let invokedAtMs: number | undefined
   let route = { function: 'gateway', route: '$default' }
   return {
-    routed: ({ functionName, routeKey }) => {
+    setRoute: ({ functionName, routeKey }) => {
       route = { function: functionName, route: routeKey }
     },
-    invoked: () => {
+    endTiming: () => {
       invokedAtMs = performance.now()
     },
     done: (status) => {

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
-import type { Scrape } from '../gateway/exchange.ts'
+import type { Interceptor } from '../gateway/exchange.ts'
 import type { Metrics } from './metrics.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { Metrics } from './metrics.ts'
  * metrics. Unauthorised callers get the response for an unknown path.
  */
 export const createScrape =
-  (metrics: Metrics, token: string | undefined): Scrape =>
+  (metrics: Metrics, token: string | undefined): Interceptor =>
   async (request, path) => {
     if (path !== '/metrics' || request.method !== 'GET') return undefined
     // A request through a proxy on this machine may look local, so a configured token is always required.

@@ -2,7 +2,7 @@ import type { EmulatorAddresses } from '../emulators/http/environment.ts'
 import type { Broker } from '../emulators/iot/broker.ts'
 import type { Settings } from '../settings.ts'
 import { createMetrics, gauge, type Metrics } from './metrics.ts'
-import type { Scrape } from '../gateway/exchange.ts'
+import type { Interceptor } from '../gateway/exchange.ts'
 import { createScrape } from './scrape.ts'
 import { watchEmulators } from './emulator-metrics.ts'
 
@@ -10,7 +10,7 @@ export function startMetrics(
   { functionThreads, metricsToken }: Settings,
   emulators: EmulatorAddresses,
   channel: Pick<Broker, 'count'>,
-): Metrics & { scrape: Scrape } {
+): Metrics & { scrape: Interceptor } {
   const metrics = createMetrics(functionThreads)
   watchEmulators(metrics, emulators)
   const channels = gauge(metrics.registry, 'platform_channels', 'Open control channels of relays.')

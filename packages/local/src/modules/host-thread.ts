@@ -6,7 +6,7 @@ import { type FetchImage, Images } from '@platform/worker/runtimes/images'
 import { openLocalRuntime } from '@platform/worker/runtimes/local-runtime'
 import { HostThreadData, type HostThreadMessage, type HostThreadCommand } from './host.ts'
 import { serveHost } from './host-server.ts'
-import { moduleLine } from './module-log.ts'
+import { formatModuleLine } from './module-log.ts'
 import { runFolderFor } from './run-folder.ts'
 
 /** Time limit for modules to stop when the platform stops: 30 s for `stop` and 5 s for `dispose`. */
@@ -32,7 +32,7 @@ const runtime = await openLocalRuntime({
   runFolder: await runFolderFor(dataDir),
   dataFolders: [dataDir, join(dataDir, 'modules')],
   tokenOf: async (id) => tokens.get(id) ?? '',
-  onLog: (moduleId, line) => process.stdout.write(`${moduleLine(moduleId, line)}\n`),
+  onLog: (moduleId, line) => process.stdout.write(`${formatModuleLine(moduleId, line)}\n`),
   onFallback: (reason) =>
     post({
       kind: 'log',
@@ -47,7 +47,7 @@ const server = await serveHost({
   port,
   onError: (error) => post({ kind: 'log', message: 'the module host failed', details: { error } }),
 })
-const closing = new Promise<void>((resolve) => {
+const closeCommand = new Promise<void>((resolve) => {
   parent.on('message', (command: HostThreadCommand) => {
     if (command === 'close') resolve()
     else Object.assign(process.env, command.environment)
@@ -56,6 +56,6 @@ const closing = new Promise<void>((resolve) => {
 post({ kind: 'ready', url: server.url, isolation: runtime.isolation, isFallback: runtime.isFallback })
 // Node writes the cache only at a regular exit, and this thread may be killed.
 flushCompileCache()
-await closing
+await closeCommand
 await Promise.all([server.close(), runtime.close(graceMs)])
 parent.close()

@@ -47,7 +47,7 @@ interface HostThread {
   url: string
   isolation: string
   isFallback: boolean
-  ended: Promise<unknown>
+  end: Promise<unknown>
   send: (command: HostThreadCommand) => void
   close: () => Promise<void>
 }
@@ -67,21 +67,22 @@ export async function startModuleHost(options: ModuleHostOptions, threadUrl = de
   const start = (port: number) => startThread(threadUrl, { dataDir, mode, token, port }, environment, log)
   let thread = await start(0)
   const { url, isolation, isFallback } = thread
-  const closing = new AbortController()
+  const closeController = new AbortController()
 
   const supervise = async () => {
-    while (!closing.signal.aborted) {
-      const reason = await thread.ended
-      if (closing.signal.aborted) return
+    while (!closeController.signal.aborted) {
+      const reason = await thread.end
+      if (closeController.signal.aborted) return
       log('the module host ended and is replaced', { reason })
-      await delay(restartDelayMs, undefined, { signal: closing.signal }).catch(() => undefined)
-      if (!closing.signal.aborted) await start(Number(new URL(url).port)).then((next) => (thread = next), failed)
+      await delay(restartDelayMs, undefined, { signal: closeController.signal }).catch(() => undefined)
+      if (!closeController.signal.aborted)
+        await start(Number(new URL(url).port)).then((next) => (thread = next), logStartFailure)
     }
   }
-  const failed = (error: unknown) => log('the module host does not start', { error })
+  const logStartFailure = (error: unknown) => log('the module host does not start', { error })
   const supervision = supervise()
   const close = async () => {
-    closing.abort()
+    closeController.abort()
     await thread.close()
     // A replacement may just be starting.
     await supervision
@@ -91,8 +92,8 @@ export async function startModuleHost(options: ModuleHostOptions, threadUrl = de
     Object.assign(environment, additions)
     thread.send({ environment: additions })
   }
-  let closed: Promise<void> | undefined
-  return { url, token, isolation, isFallback, addEnvironment, close: () => (closed ??= close()) }
+  let closeResult: Promise<void> | undefined
+  return { url, token, isolation, isFallback, addEnvironment, close: () => (closeResult ??= close()) }
 }
 
 async function startThread(
@@ -102,32 +103,32 @@ async function startThread(
   log: Log,
 ): Promise<HostThread> {
   const worker = new Worker(url, { name: 'module-host', env, workerData })
-  const ended = new Promise<unknown>((resolve) => {
+  const end = new Promise<unknown>((resolve) => {
     worker.on('error', resolve)
     worker.on('exit', () => resolve('its thread ended'))
   })
-  const exited = new Promise<void>((resolve) => worker.on('exit', () => resolve()))
+  const exit = new Promise<void>((resolve) => worker.on('exit', () => resolve()))
   const ready = new Promise<Extract<HostThreadMessage, { kind: 'ready' }>>((resolve) => {
     worker.on('message', (message: HostThreadMessage) => {
       if (message.kind === 'ready') resolve(message)
       else log(message.message, message.details)
     })
   })
-  const failed = ended.then((reason) => {
+  const startFailure = end.then((reason) => {
     throw reason instanceof Error ? reason : new Error(String(reason))
   })
-  const { url: address, isolation, isFallback } = await Promise.race([ready, failed])
+  const { url: address, isolation, isFallback } = await Promise.race([ready, startFailure])
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
   const send = (command: HostThreadCommand) => worker.postMessage(command)
   return {
     url: address,
     isolation,
     isFallback,
-    ended,
+    end,
     send,
     close: async () => {
       send('close')
-      await exited
+      await exit
     },
   }
 }

@@ -1,6 +1,6 @@
 import { escapeTerminal } from '@platform/core/log'
 
-export function moduleLine(moduleId: string, line: string): string {
+export function formatModuleLine(moduleId: string, line: string): string {
   const fields = objectIn(line)
   // Keeps a JSON line that already contains the module's id.
   if (fields?.['module_id'] === moduleId) return escapeTerminal(line)

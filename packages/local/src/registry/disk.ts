@@ -17,9 +17,9 @@ export async function openDisk(drafts: string): Promise<Disk> {
   await mkdir(drafts, { recursive: true, mode: 0o700 })
   const draft = () => join(drafts, randomUUID())
   const write = async (path: string, content: string | Uint8Array) => {
-    const from = draft()
-    await writeFile(from, content, { mode: 0o600 })
-    await place(from, path)
+    const draftPath = draft()
+    await writeFile(draftPath, content, { mode: 0o600 })
+    await place(draftPath, path)
   }
   return { draft, place, write }
 }

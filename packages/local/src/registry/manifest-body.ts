@@ -24,21 +24,21 @@ const imageTypes = new Set<string>([mediaTypes.manifest, mediaTypes.dockerManife
 
 /** Throws `MANIFEST_INVALID`, or `MANIFEST_BLOB_UNKNOWN` if the repository lacks content of the manifest. */
 export async function checkManifest(store: Store, repository: string, mediaType: string, bytes: Buffer) {
-  const manifest = parse(mediaType, bytes)
-  const isMissing = await Promise.all([
+  const manifest = parseManifest(mediaType, bytes)
+  const missingDigests = await Promise.all([
     ...blobsOf(manifest).map(async (digest) => (await store.blob(repository, digest)) === undefined && digest),
     ...manifest.manifests.map(async ({ digest }) => !(await store.hasManifest(repository, digest)) && digest),
   ])
-  const missing = isMissing.find((digest) => digest !== false)
-  if (missing !== undefined)
-    throw new RegistryServerError('MANIFEST_BLOB_UNKNOWN', `The repository does not have ${missing}.`)
+  const missingDigest = missingDigests.find((digest) => digest !== false)
+  if (missingDigest !== undefined)
+    throw new RegistryServerError('MANIFEST_BLOB_UNKNOWN', `The repository does not have ${missingDigest}.`)
   return { subject: manifest.subject?.digest }
 }
 
 const blobsOf = ({ config, layers }: ManifestBody): string[] =>
   [...(config === undefined ? [] : [config]), ...layers].map(({ digest }) => digest)
 
-function parse(mediaType: string, bytes: Buffer): ManifestBody {
+function parseManifest(mediaType: string, bytes: Buffer): ManifestBody {
   const isIndex = indexTypes.has(mediaType)
   if (!isIndex && !imageTypes.has(mediaType)) {
     throw new RegistryServerError(

@@ -22,8 +22,8 @@ export async function respondToRead(
     case 'base':
       return jsonResponse(200, {})
     case 'catalog': {
-      const { items, link } = pageOf(await store.repositories(), path, query)
-      return jsonResponse(200, { repositories: items }, link)
+      const { items, linkHeaders } = pageOf(await store.repositories(), path, query)
+      return jsonResponse(200, { repositories: items }, linkHeaders)
     }
     case 'tags':
       return tagsOf(store, target.repository, path, query)
@@ -41,8 +41,8 @@ export async function respondToRead(
 async function tagsOf(store: Store, name: string, path: string, query: URLSearchParams): Promise<RegistryResponse> {
   const tags = await store.tags(name)
   if (tags === undefined) throw new RegistryServerError('NAME_UNKNOWN', 'The repository does not exist.')
-  const { items, link } = pageOf(tags, path, query)
-  return jsonResponse(200, { name, tags: items }, link)
+  const { items, linkHeaders } = pageOf(tags, path, query)
+  return jsonResponse(200, { name, tags: items }, linkHeaders)
 }
 
 async function manifestOf(store: Store, repository: string, reference: string): Promise<RegistryResponse> {
@@ -83,8 +83,8 @@ function descriptorOf({ mediaType, digest, bytes }: StoredManifest) {
 }
 
 async function referrersOf(store: Store, repository: string, subject: string, type: string | null) {
-  const all = (await store.referrers(repository, subject)).map(descriptorOf)
-  const manifests = type === null ? all : all.filter(({ artifactType }) => artifactType === type)
+  const descriptors = (await store.referrers(repository, subject)).map(descriptorOf)
+  const manifests = type === null ? descriptors : descriptors.filter(({ artifactType }) => artifactType === type)
   const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests }
   return jsonResponse(200, index, {
     'content-type': mediaTypes.index,

@@ -75,6 +75,6 @@ export function fileResponse(
     throw new RegistryServerError('RANGE_INVALID', 'The range is not satisfiable.', {
       'content-range': `bytes */${size}`,
     })
-  const part = { 'content-range': `bytes ${start}-${end}/${size}` }
-  return { status: 206, headers: { ...headers, ...part }, body: { path, start, end } }
+  const rangeHeader = { 'content-range': `bytes ${start}-${end}/${size}` }
+  return { status: 206, headers: { ...headers, ...rangeHeader }, body: { path, start, end } }
 }

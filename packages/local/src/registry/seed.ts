@@ -20,12 +20,12 @@ export async function seedHello(registry: EmbeddedRegistry, assetsDir: string, s
     readFile(join(assetsDir, 'hello.mjs')),
     readFile(manifestFile, 'utf8'),
   ])
-  const content = digestOf([program.toString('base64'), manifest, publicKeyOf(signingKey)].join('\n'))
+  const contentDigest = digestOf([program.toString('base64'), manifest, publicKeyOf(signingKey)].join('\n'))
   const markerFile = join(registry.folder, 'seeded')
-  if ((await readFile(markerFile, 'utf8').catch(() => '')) === content) return false
+  if ((await readFile(markerFile, 'utf8').catch(() => '')) === contentDigest) return false
   await rm(markerFile, { force: true })
   await pushHello(registry, { program, manifest, signingKey })
-  await writeFile(markerFile, content)
+  await writeFile(markerFile, contentDigest)
   return true
 }
 

@@ -71,7 +71,7 @@ export async function openStore(folder: string): Promise<Store> {
     const size = await sizeOf(path)
     return size === undefined ? undefined : { path, size }
   }
-  const byDigest = async (repository: string, digest: string): Promise<StoredManifest | undefined> => {
+  const findByDigest = async (repository: string, digest: string): Promise<StoredManifest | undefined> => {
     const mediaType = await textOf(paths.manifest(repository, digest))
     return mediaType === undefined ? undefined : { digest, mediaType, bytes: await readFile(paths.content(digest)) }
   }
@@ -94,7 +94,7 @@ export async function openStore(folder: string): Promise<Store> {
     removeBlob: (repository, digest) => removeFile(paths.blob(repository, digest)),
     manifest: async (repository, reference) => {
       const digest = await resolveReference(repository, reference)
-      return digest === undefined ? undefined : byDigest(repository, digest)
+      return digest === undefined ? undefined : findByDigest(repository, digest)
     },
     addManifest: async (repository, mediaType, bytes, subject) => {
       const digest = digestOf(bytes)
@@ -117,8 +117,8 @@ export async function openStore(folder: string): Promise<Store> {
       (await sizeOf(paths.manifests(repository))) === undefined ? undefined : namesIn(paths.tags(repository)),
     referrers: async (repository, subject) => {
       const names = await namesIn(paths.referrers(repository, subject))
-      const found = await Promise.all(names.map((hex) => byDigest(repository, `sha256:${hex}`)))
-      return found.filter((manifest) => manifest !== undefined)
+      const manifests = await Promise.all(names.map((hex) => findByDigest(repository, `sha256:${hex}`)))
+      return manifests.filter((manifest) => manifest !== undefined)
     },
     repositories: () => repositoriesBelow(paths.repositories, ''),
   }
@@ -133,7 +133,7 @@ async function removeFile(path: string): Promise<boolean> {
 async function repositoriesBelow(root: string, name: string): Promise<string[]> {
   const folder = join(root, name)
   const parts = (await namesIn(folder)).filter((part) => !part.startsWith('_'))
-  const below = await Promise.all(parts.map((part) => repositoriesBelow(root, join(name, part))))
+  const nested = await Promise.all(parts.map((part) => repositoriesBelow(root, join(name, part))))
   const isRepository = (await namesIn(join(folder, '_manifests'))).length > 0
-  return [...(isRepository ? [name] : []), ...below.flat()].toSorted()
+  return [...(isRepository ? [name] : []), ...nested.flat()].toSorted()
 }

@@ -22,7 +22,7 @@ export interface Upload {
   size: number
   hash: Hash
   isBusy: boolean
-  lastUsedMs: number
+  lastUsedAtMs: number
 }
 
 const maximumUploads = 100
@@ -38,7 +38,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
   }
   const cancelExpired = () => {
     const expired = [...uploads.values()].filter(
-      ({ isBusy, lastUsedMs }) => !isBusy && performance.now() - lastUsedMs > expiryMs,
+      ({ isBusy, lastUsedAtMs }) => !isBusy && performance.now() - lastUsedAtMs > expiryMs,
     )
     return Promise.all(expired.map(cancel))
   }
@@ -50,7 +50,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       const draft = newDraft()
       const id = randomUUID()
       const hash = createHash('sha256')
-      const upload = { id, repository, draft, size: 0, hash, isBusy: false, lastUsedMs: performance.now() }
+      const upload = { id, repository, draft, size: 0, hash, isBusy: false, lastUsedAtMs: performance.now() }
       uploads.set(id, upload)
       return upload
     },
@@ -73,15 +73,15 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
         throw error
       } finally {
         upload.isBusy = false
-        upload.lastUsedMs = performance.now()
+        upload.lastUsedAtMs = performance.now()
       }
     },
     finish: async (upload, digest) => {
       uploads.delete(upload.id)
-      const found = `sha256:${upload.hash.digest('hex')}`
-      if (found === digest) return
+      const actualDigest = `sha256:${upload.hash.digest('hex')}`
+      if (actualDigest === digest) return
       await rm(upload.draft, { force: true })
-      throw new RegistryServerError('DIGEST_INVALID', `The content has the digest ${found}.`)
+      throw new RegistryServerError('DIGEST_INVALID', `The content has the digest ${actualDigest}.`)
     },
     cancel,
   }

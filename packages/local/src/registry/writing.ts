@@ -25,12 +25,12 @@ export function respondToWrite(store: Store, uploads: Uploads, { target, query, 
   throw new RegistryServerError('UNSUPPORTED', 'The operation is not supported.')
 }
 
-const created = (repository: string, kind: 'blobs' | 'manifests', digest: string): RegistryResponse => ({
+const createdResponse = (repository: string, kind: 'blobs' | 'manifests', digest: string): RegistryResponse => ({
   status: 201,
   headers: { location: `/v2/${repository}/${kind}/${digest}`, 'docker-content-digest': digest },
 })
 
-const progress = (status: number, { repository, id, size }: Upload): RegistryResponse => ({
+const progressResponse = (status: number, { repository, id, size }: Upload): RegistryResponse => ({
   status,
   headers: {
     location: `/v2/${repository}/blobs/uploads/${id}`,
@@ -48,12 +48,12 @@ async function beginUpload(
 ): Promise<RegistryResponse> {
   const [mount, from, digest] = ['mount', 'from', 'digest'].map((name) => query.get(name) ?? '')
   if (mount && from && isDigest(mount) && isRepository(from) && (await store.mountBlob(repository, mount, from))) {
-    return created(repository, 'blobs', mount)
+    return createdResponse(repository, 'blobs', mount)
   }
   if (digest) requireDigest(digest)
   const upload = await uploads.begin(repository)
   await uploads.append(upload, request)
-  return digest ? finishUpload(store, uploads, upload, digest) : progress(202, upload)
+  return digest ? finishUpload(store, uploads, upload, digest) : progressResponse(202, upload)
 }
 
 async function continueUpload(
@@ -65,7 +65,7 @@ async function continueUpload(
 ): Promise<RegistryResponse> {
   const upload = uploads.find(repository, uploadId)
   const { method } = request
-  if (method === 'GET') return progress(204, upload)
+  if (method === 'GET') return progressResponse(204, upload)
   if (method === 'DELETE') {
     await uploads.cancel(upload)
     return { status: 204 }
@@ -76,13 +76,13 @@ async function continueUpload(
   if (method === 'PUT') requireDigest(digest)
   requireSequential(upload, request.headers['content-range'])
   await uploads.append(upload, request)
-  return method === 'PUT' ? finishUpload(store, uploads, upload, digest) : progress(202, upload)
+  return method === 'PUT' ? finishUpload(store, uploads, upload, digest) : progressResponse(202, upload)
 }
 
 async function finishUpload(store: Store, uploads: Uploads, upload: Upload, digest: string): Promise<RegistryResponse> {
   await uploads.finish(upload, digest)
   await store.storeBlob(upload.repository, digest, upload.draft)
-  return created(upload.repository, 'blobs', digest)
+  return createdResponse(upload.repository, 'blobs', digest)
 }
 
 function requireDigest(digest: string): void {
@@ -96,7 +96,7 @@ function requireSequential(upload: Upload, contentRange: string | undefined): vo
   const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.size)
   if (isInOrder) return
   throw new RegistryServerError('RANGE_INVALID', 'The chunk does not begin where the last one ended.', {
-    ...progress(416, upload).headers,
+    ...progressResponse(416, upload).headers,
   })
 }
 
@@ -114,7 +114,7 @@ async function putManifest(
   const { subject } = await checkManifest(store, repository, mediaType, bytes)
   await store.addManifest(repository, mediaType, bytes, subject)
   if (!isDigest(reference)) await store.setTag(repository, reference, digest)
-  const response = created(repository, 'manifests', digest)
+  const response = createdResponse(repository, 'manifests', digest)
   return { ...response, headers: { ...response.headers, ...(subject !== undefined && { 'oci-subject': subject }) } }
 }
 

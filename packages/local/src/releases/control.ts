@@ -1,7 +1,7 @@
 import { type FetchedRelease, isSameRelease, type InstalledRelease } from '@platform/core/updates/record'
 import { TargetError, type UpdateTarget } from '@platform/worker/updates/target/port'
 import { writeCurrentRelease } from './current.ts'
-import { draftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
+import { listDraftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
 import type { TrafficSplit } from './traffic-split.ts'
 import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
 import { unpack } from './zip.ts'
@@ -26,7 +26,7 @@ const maxDraining = 1
 export function createControl(options: StagingOptions & { trafficSplit: TrafficSplit }): UpdateControl {
   const { releasesDir, checkout, trafficSplit } = options
   const inSequence = createSequence()
-  let retained: readonly InstalledRelease[] = []
+  let retainedReleases: readonly InstalledRelease[] = []
   let stagingRelease: InstalledRelease | undefined
 
   const isCurrent = (release: InstalledRelease): boolean => isSameRelease(trafficSplit.current(), release)
@@ -45,9 +45,9 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
 
   const tidy = async () => {
     // Before the first commit, it is unknown which releases are needed.
-    if (retained.length === 0) return
+    if (retainedReleases.length === 0) return
     const needed = [
-      ...retained,
+      ...retainedReleases,
       stagingRelease,
       trafficSplit.current(),
       trafficSplit.staged(),
@@ -67,7 +67,7 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
       }),
     add: (release, name, zip) =>
       inSequence(async () => {
-        const isDrafted = (await draftedFunctions(releasesDir, release)).has(name)
+        const isDrafted = (await listDraftedFunctions(releasesDir, release)).has(name)
         if (!isDrafted) await draftFunction(releasesDir, { release, name, files: unpack(zip) })
       }),
     ready: (release, functionNames) =>
@@ -76,21 +76,21 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
         await stage(release)
       }),
     invoke: async (release, functionName, event) => {
-      const invoke = trafficSplit.invokeOf(release) ?? requireStaged(release)
+      const invoke = trafficSplit.invokeOf(release) ?? throwNotStaged(release)
       return invoke(functionName, event).catch(throwTargetError)
     },
     unanswered: async (release, sinceMs) => trafficSplit.unanswered(release, sinceMs),
     shift: (release, share) =>
       inSequence(async () => {
         if (isCurrent(release)) return
-        if (!isLoaded(release)) requireStaged(release)
+        if (!isLoaded(release)) throwNotStaged(release)
         trafficSplit.shift(share)
       }),
     commit: (release, before) =>
       inSequence(async () => {
-        if (!isLoaded(release)) requireStaged(release)
+        if (!isLoaded(release)) throwNotStaged(release)
         await storeCurrent(release)
-        retained = [release, before]
+        retainedReleases = [release, before]
         if (!isCurrent(release)) trafficSplit.commit()
         await tidy()
       }),
@@ -106,7 +106,7 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
   }
 }
 
-const requireStaged = ({ version }: InstalledRelease): never => {
+const throwNotStaged = ({ version }: InstalledRelease): never => {
   throw new TargetError(`Release ${version} is not staged.`)
 }
 
@@ -115,10 +115,10 @@ function throwTargetError(cause: unknown): never {
 }
 
 function createSequence(): <Result>(work: () => Promise<Result>) => Promise<Result> {
-  let last: Promise<unknown> = Promise.resolve()
+  let lastWork: Promise<unknown> = Promise.resolve()
   return (work) => {
-    const result = last.then(work)
-    last = result.catch(() => undefined)
+    const result = lastWork.then(work)
+    lastWork = result.catch(() => undefined)
     return result
   }
 }

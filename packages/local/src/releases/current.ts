@@ -78,13 +78,13 @@ async function readCurrent(releasesDir: string, checkout: Checkout): Promise<z.i
 }
 
 function replacementReason(
-  { release, checkout: applied }: z.infer<typeof Current>,
+  { release, checkout: appliedCheckout }: z.infer<typeof Current>,
   { version: releaseVersion, infrastructure }: Checkout,
 ): string | undefined {
-  if (applied.infrastructure !== infrastructure)
+  if (appliedCheckout.infrastructure !== infrastructure)
     return `version ${releaseVersion} of this folder requires another infrastructure`
   // Keeps an older release of the same checkout, which is a deliberate rollback.
-  const isOtherCheckout = applied.version !== releaseVersion
+  const isOtherCheckout = appliedCheckout.version !== releaseVersion
   return isOtherCheckout && gte(releaseVersion, release.version)
     ? `version ${releaseVersion} of this folder is at least as new`
     : undefined

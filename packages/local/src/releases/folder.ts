@@ -48,9 +48,9 @@ export async function readRelease(releasesDir: string, release: FetchedRelease):
   const { files, ...description } = await readDescription(folder)
   if (description.digest !== release.digest) throw new DamagedRelease(`${folder} holds another release`)
   const paths = new Set([...Object.keys(files), ...digests.keys()])
-  const damaged = [...paths].filter((path) => files[path] !== digests.get(path))
-  if (damaged.length > 0)
-    throw new DamagedRelease(`${damaged.slice(0, 3).join(', ')} in ${folder} is damaged or missing`)
+  const damagedPaths = [...paths].filter((path) => files[path] !== digests.get(path))
+  if (damagedPaths.length > 0)
+    throw new DamagedRelease(`${damagedPaths.slice(0, 3).join(', ')} in ${folder} is damaged or missing`)
   return { ...description, folder }
 }
 
@@ -62,7 +62,7 @@ async function readDescription(folder: string): Promise<Description> {
   }
 }
 
-export async function draftedFunctions(releasesDir: string, release: FetchedRelease): Promise<ReadonlySet<string>> {
+export async function listDraftedFunctions(releasesDir: string, release: FetchedRelease): Promise<ReadonlySet<string>> {
   const functions = join(draftFolder(releasesDir, release), 'functions')
   const entries = await readdir(functions, { recursive: true, withFileTypes: true }).catch(ignoreMissing)
   const programs = entries?.filter((entry) => entry.isFile() && entry.name === 'index.mjs') ?? []

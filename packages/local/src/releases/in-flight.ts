@@ -16,14 +16,15 @@ const secondOf = (ms: number): number => Math.floor(ms / 1000)
 
 /** Keeps the number of failures for each second of the last ten minutes. */
 export function trackInvocations(): InFlightInvocations {
-  const faults = new Map<number, number>()
+  const faultsBySecond = new Map<number, number>()
   /** Start times, oldest first. */
   const pending = new Map<symbol, number>()
 
   const countError = () => {
     const second = secondOf(now())
-    for (const oldSecond of faults.keys()) if (oldSecond < second - retentionSeconds) faults.delete(oldSecond)
-    faults.set(second, (faults.get(second) ?? 0) + 1)
+    for (const oldSecond of faultsBySecond.keys())
+      if (oldSecond < second - retentionSeconds) faultsBySecond.delete(oldSecond)
+    faultsBySecond.set(second, (faultsBySecond.get(second) ?? 0) + 1)
   }
   return {
     track: async (functionName, invoke) => {
@@ -39,7 +40,7 @@ export function trackInvocations(): InFlightInvocations {
       }
     },
     unanswered: (sinceMs) => {
-      const recentFaults = [...faults].filter(([second]) => second >= secondOf(sinceMs))
+      const recentFaults = [...faultsBySecond].filter(([second]) => second >= secondOf(sinceMs))
       const [oldestMs] = pending.values()
       return {
         faults: recentFaults.reduce((sum, [, count]) => sum + count, 0),

@@ -1,7 +1,7 @@
 import { type FetchedRelease, releaseIdentity, type InstalledRelease } from '@platform/core/updates/record'
 import { TargetError } from '@platform/worker/updates/target/port'
 import type { Checkout } from './current.ts'
-import { DamagedRelease, draftedFunctions, type StoredRelease, readRelease, sealDraft } from './folder.ts'
+import { DamagedRelease, listDraftedFunctions, type StoredRelease, readRelease, sealDraft } from './folder.ts'
 import type { Version } from './traffic-split.ts'
 
 export interface StagingOptions {
@@ -27,7 +27,7 @@ export async function missingFunctions(
   // A damaged release counts as missing, so that it is fetched again.
   const stored = await readRelease(releasesDir, release).catch(ignoreDamage)
   if (stored !== undefined) return []
-  const drafted = await draftedFunctions(releasesDir, release)
+  const drafted = await listDraftedFunctions(releasesDir, release)
   return functionNames.filter((name) => !drafted.has(name))
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import { version } from '@platform/core/lib/version'
-import { functionNames } from '../function-files.ts'
+import { listFunctionNames } from '../function-files.ts'
 import type { Log } from '../log.ts'
 import type { Settings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
@@ -35,31 +35,31 @@ export async function startFunctions(
   await using resources = new AsyncDisposableStack()
   const releasesDir = join(settings.dataDir, 'releases')
   const checkout = { version, infrastructure: infrastructureRevision() }
-  const names = await functionNames(settings.functionsDir)
+  const names = await listFunctionNames(settings.functionsDir)
   await removeDrafts(releasesDir)
 
   const control = Promise.withResolvers<UpdateControl>()
   const host = await serveControl(control.promise, log)
   resources.defer(host.close)
   const environment = environmentFor(host)
-  const start = (toImport: readonly string[], release?: StoredRelease) =>
-    startVersion({ settings, environment, log }, toImport, release)
+  const start = (namesToImport: readonly string[], release?: StoredRelease) =>
+    startVersion({ settings, environment, log }, namesToImport, release)
 
   const release = await releaseAtStart(releasesDir, checkout, log)
-  const first = await start(names.filter(servesRequests), release).catch((cause: Error) => {
+  const firstVersion = await start(names.filter(servesRequests), release).catch((cause: Error) => {
     if (release === undefined) throw cause
     const problem = `Release ${release.version} does not start: ${cause.message}.`
     throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause })
   })
   const tidy = () => control.promise.then(({ tidy: run }) => run())
   const onDrained = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
-  const trafficSplit = createTrafficSplit(first, onDrained)
+  const trafficSplit = createTrafficSplit(firstVersion, onDrained)
   resources.defer(trafficSplit.close)
   // Imports all functions of a staged release, to find errors before it serves; no request waits for them.
   const startAll = (staged?: StoredRelease) => start(names, staged)
   control.resolve(createControl({ releasesDir, checkout, functionNames: names, trafficSplit, start: startAll }))
-  const owned = resources.move()
-  return { invoke: trafficSplit.invoke, names, host, close: () => owned.disposeAsync() }
+  const ownedResources = resources.move()
+  return { invoke: trafficSplit.invoke, names, host, close: () => ownedResources.disposeAsync() }
 }
 
 /** Requests wait only for these functions. Consumers and schedules are imported when they first run. */

@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts'
 import type { StoredRelease } from './folder.ts'
 import type { Version } from './traffic-split.ts'
 
-interface Threads {
+interface VersionOptions {
   settings: Pick<Settings, 'functionThreads' | 'functionsDir'>
   environment: Record<string, string>
   /** Time limit for the import of a function; a minute by default. */
@@ -19,16 +19,20 @@ interface Threads {
 
 /** Imports the functions on every thread. If an import fails, rejects and leaves no thread running. */
 export async function startVersion(
-  { settings, environment, ...options }: Threads,
-  toImport: readonly string[],
+  { settings, environment, ...options }: VersionOptions,
+  namesToImport: readonly string[],
   release?: StoredRelease,
 ): Promise<Version> {
-  const { functionThreads: threads, functionsDir } = settings
-  const ofCheckout = { functionsDir, suffix: '.ts', environment: { ...environment, ...compileCacheFor(functionsDir) } }
-  const location = release === undefined ? ofCheckout : locationOf(release, environment)
-  const pool = startPool({ threads, timeoutMsOf, ...options, ...location })
+  const { functionThreads: threadCount, functionsDir } = settings
+  const checkoutLocation = {
+    functionsDir,
+    suffix: '.ts',
+    environment: { ...environment, ...compileCacheFor(functionsDir) },
+  }
+  const location = release === undefined ? checkoutLocation : locationOf(release, environment)
+  const pool = startPool({ threadCount, timeoutMsOf, ...options, ...location })
   try {
-    await pool.warmUp(toImport)
+    await pool.warmUp(namesToImport)
   } catch (error) {
     await pool.close()
     throw error

@@ -13,22 +13,22 @@ export type Files = ReadonlyMap<string, Uint8Array>
  * `index.mjs`, and for a path outside its folder.
  */
 export function unpack(zip: Uint8Array): Files {
-  let bytes = 0
-  let files = 0
+  let totalBytes = 0
+  let fileCount = 0
   const check = ({ name, originalSize }: { name: string; originalSize: number }): boolean => {
-    bytes += originalSize
-    files += 1
-    if (bytes > maxBytes || files > maxFiles)
+    totalBytes += originalSize
+    fileCount += 1
+    if (totalBytes > maxBytes || fileCount > maxFiles)
       throw invalidZip(`it has more than ${maxBytes} bytes or ${maxFiles} files`)
     if (!isInside(name)) throw invalidZip(`it has a path outside its folder: ${JSON.stringify(name.slice(0, 100))}`)
     return !name.endsWith('/')
   }
-  const entries = new Map(Object.entries(contentOf(zip, check)))
+  const entries = new Map(Object.entries(unzip(zip, check)))
   if (!entries.has('index.mjs')) throw invalidZip('it has no index.mjs')
   return entries
 }
 
-function contentOf(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipSync>[1]>['filter'] & object) {
+function unzip(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipSync>[1]>['filter'] & object) {
   try {
     return unzipSync(zip, { filter })
   } catch (cause) {

@@ -20,7 +20,7 @@ test('concurrent commits share one batch, in order', async () => {
   const commits = new CommitLog(await openDatabase(join(folder.path, 'group')))
   const changes = (value: number) => new Map([['counter', value] as const, [`only${value}`, value] as const])
   await Promise.all([1, 2, 3].map((value) => commits.commit(changes(value))))
-  expect([commits.batches, commits.latest('counter'), commits.latest('only1')]).toEqual([1, 3, 1])
+  expect([commits.batchCount, commits.latest('counter'), commits.latest('only1')]).toEqual([1, 3, 1])
 })
 
 test('pending values are visible to writers, and are discarded when their batch fails', async () => {

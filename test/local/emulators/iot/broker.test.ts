@@ -143,7 +143,7 @@ test('a second connection with the same client id closes the first one', async (
 })
 
 test('unauthenticated connections are limited by network, and closed after a time', async () => {
-  await using served = await serve({ limits: { unauthenticatedPerNetwork: 2, handshakeMs: 50 } })
+  await using served = await serve({ limits: { maxUnauthenticatedPerNetwork: 2, handshakeMs: 50 } })
   const [first, second] = [await openMqtt(served.url), await openMqtt(served.url)]
   await expect(openMqtt(served.url)).rejects.toThrow('socket hang up')
   await Promise.all([first.closed, second.closed])

@@ -10,7 +10,7 @@ interface ItemOutcome {
 }
 
 const options = { maxItemSize: MAX_ITEM_BYTES, createTableMs: 0 }
-const notFound = Object.assign(new Error('Not found'), { name: 'NotFoundError' })
+const notFoundError = Object.assign(new Error('Not found'), { name: 'NotFoundError' })
 
 /** Calls run one at a time, so an action has exclusive access to its item without a lock. */
 function lock(_key: string, run: (release: <T>(done: T) => T) => void): void {
@@ -27,7 +27,7 @@ export function runItemAction(
   const outcome: { error?: Error | null; output?: Input; after: Item | undefined } = { after: item }
   const itemDb = {
     lock,
-    get: (_key: string, done: Callback<Item>) => (item ? done(null, item) : done(notFound)),
+    get: (_key: string, done: Callback<Item>) => (item ? done(null, item) : done(notFoundError)),
     put: (_key: string, value: Item, done: Callback<void>) => {
       outcome.after = value
       done(null)
@@ -60,7 +60,7 @@ export async function describeNewTable(data: Data): Promise<TableDescription> {
     awsRegion: 'local',
     awsAccountId: '000000000000',
     lock,
-    get: (_key: string, done: Callback<void>) => done(notFound),
+    get: (_key: string, done: Callback<void>) => done(notFoundError),
     put: (_key: string, _table: object, done: Callback<void>) => done(null),
   }
   const output = await runAction('createTable', { options, tableDb }, data)

@@ -1,7 +1,7 @@
 import { Bill, itemReadUnits, tableCost } from './capacity.ts'
 import { createKey, validate, validateKey } from './dynalite.ts'
 import type { Data } from './dynalite.ts'
-import { projected } from './expressions.ts'
+import { projectItem } from './expressions.ts'
 import { itemSize } from './item-size.ts'
 import { itemPrefix } from './keys.ts'
 import type { Store } from './store.ts'
@@ -13,7 +13,7 @@ interface KeysEntry extends Pick<Data, '_projection' | 'AttributesToGet' | 'Cons
   Keys: Item[]
 }
 
-interface Read {
+interface KeyRead {
   tableName: string
   entry: KeysEntry
   key: Item
@@ -29,37 +29,37 @@ export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   const unprocessed: Record<string, KeysEntry> = {}
   const bill = new Bill()
   let bytes = 0
-  for (const { tableName, entry, key, record } of shuffled(reads)) {
+  for (const { tableName, entry, key, record } of shuffle(reads)) {
     const item: Item | undefined = store.database.getSync(record)
     bytes += item ? itemSize(item) : 0
     if (bytes > MAX_RESPONSE_BYTES) {
-      unprocessed[tableName] ??= { ...withoutParsed(entry), Keys: [] }
+      unprocessed[tableName] ??= { ...withoutParsedExpressions(entry), Keys: [] }
       unprocessed[tableName].Keys.push(key)
       continue
     }
     bill.add(tableName, tableCost(itemReadUnits(item, entry.ConsistentRead === true)))
-    if (item) responses[tableName]!.push(projected(item, entry))
+    if (item) responses[tableName]!.push(projectItem(item, entry))
   }
   usage.readUnits += bill.total()
   const ConsumedCapacity = bill.describe(data.ReturnConsumedCapacity)
   return { Responses: responses, UnprocessedKeys: unprocessed, ConsumedCapacity }
 }
 
-function keyReads(store: Store, tableName: string, entry: KeysEntry): Read[] {
-  const table = store.catalog.serving(tableName).description
+function keyReads(store: Store, tableName: string, entry: KeysEntry): KeyRead[] {
+  const table = store.catalog.requireServingTable(tableName).description
   return entry.Keys.map((key) => {
-    const invalid = validateKey(key, table)
-    if (invalid) throw invalid
+    const error = validateKey(key, table)
+    if (error) throw error
     return { tableName, entry, key, record: itemPrefix(table.TableId) + createKey(key, table) }
   })
 }
 
 /** DynamoDB guarantees no order. A random order exposes callers that rely on one. */
-function shuffled(reads: Read[]): Read[] {
+function shuffle(reads: KeyRead[]): KeyRead[] {
   const ordered = reads.map((read) => ({ read, order: Math.random() }))
   return ordered.toSorted((left, right) => left.order - right.order).map(({ read }) => read)
 }
 
-function withoutParsed({ _projection, ...entry }: KeysEntry): KeysEntry {
+function withoutParsedExpressions({ _projection, ...entry }: KeysEntry): KeysEntry {
   return entry
 }

@@ -23,12 +23,12 @@ export async function batchWriteItem(store: Store, input: Input, usage: Usage): 
   const requests: [string, WriteEntry[]][] = Object.entries(data.RequestItems)
   const entries = requests.flatMap(([tableName, list]) => list.map((entry) => ({ tableName, entry })))
   if (entries.length > MAX_WRITES) throw validationError('Too many items requested for the BatchWriteItem call')
-  const planned = entries.map(({ tableName, entry }) => ({ tableName, plan: plan(store, tableName, entry) }))
-  rejectDuplicates(planned.map(({ plan }) => plan))
+  const plannedWrites = entries.map(({ tableName, entry }) => ({ tableName, plan: planEntry(store, tableName, entry) }))
+  rejectDuplicates(plannedWrites.map(({ plan }) => plan))
 
   const changes: Changes = new Map()
   const bill = new Bill()
-  for (const { tableName, plan } of planned) {
+  for (const { tableName, plan } of plannedWrites) {
     bill.add(tableName, plan.cost)
     stageWrite(store, changes, plan)
   }
@@ -37,7 +37,7 @@ export async function batchWriteItem(store: Store, input: Input, usage: Usage): 
   return { UnprocessedItems: {}, ConsumedCapacity: bill.describe(data.ReturnConsumedCapacity) }
 }
 
-function plan(store: Store, TableName: string, { PutRequest, DeleteRequest }: WriteEntry): PlannedWrite {
+function planEntry(store: Store, TableName: string, { PutRequest, DeleteRequest }: WriteEntry): PlannedWrite {
   const result = PutRequest
     ? planWrite(store, { action: 'putItem', data: { TableName, Item: PutRequest.Item }, includesItem: false })
     : planWrite(store, { action: 'deleteItem', data: { TableName, Key: DeleteRequest!.Key }, includesItem: false })

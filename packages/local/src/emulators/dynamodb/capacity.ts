@@ -38,7 +38,7 @@ export function totalOf(cost: Cost): number {
 }
 
 /** As measured on AWS, a transaction doubles the units of the table only. Its index writes are billed once. */
-export function transactional(cost: Cost): Cost {
+export function transactionCost(cost: Cost): Cost {
   return { ...cost, table: cost.table * TRANSACTION_FACTOR }
 }
 

@@ -1,7 +1,7 @@
 import type { CommitLog } from './commit-log.ts'
 import type { Database } from './database.ts'
 import { dynamoError } from './errors.ts'
-import { recordsUnder, tableRecord, TABLES } from './keys.ts'
+import { recordsUnder, tableRecord, TABLE_PREFIX } from './keys.ts'
 import type { StoredTable, TableDescription } from './types.ts'
 
 /** Holds the tables in memory, and writes every change to the store. */
@@ -15,7 +15,7 @@ export class Catalog {
 
   static async load(database: Database, commits: CommitLog): Promise<Catalog> {
     const catalog = new Catalog(commits)
-    const tables: StoredTable[] = await database.values(recordsUnder(TABLES)).all()
+    const tables: StoredTable[] = await database.values(recordsUnder(TABLE_PREFIX)).all()
     for (const stored of tables) {
       catalog.#tables.set(stored.description.TableName, stored)
     }
@@ -31,14 +31,14 @@ export class Catalog {
   }
 
   /** Returns a table in any status. Throws `ResourceNotFoundException`. */
-  existing(tableName: string): StoredTable {
+  requireTable(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored) return stored
     throw dynamoError('ResourceNotFoundException', `Requested resource not found: Table: ${tableName} not found`)
   }
 
   /** Returns a table that accepts items. Throws `ResourceNotFoundException`, also while the table is being deleted. */
-  serving(tableName: string): StoredTable {
+  requireServingTable(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored && stored.description.TableStatus !== 'DELETING') return stored
     throw dynamoError('ResourceNotFoundException', 'Requested resource not found')
@@ -46,7 +46,7 @@ export class Catalog {
 
   /** The change takes effect in memory immediately, and is on the disk when the call resolves. */
   update(tableName: string, change: (description: TableDescription) => Partial<StoredTable>): Promise<void> {
-    const stored = this.existing(tableName)
+    const stored = this.requireTable(tableName)
     const description = structuredClone(stored.description)
     return this.save({ ...stored, description, ...change(description) })
   }

@@ -1,15 +1,15 @@
 import { type Database, reopen } from './database.ts'
-import { isDiskFull, storageFull } from './errors.ts'
+import { isDiskFull, storageFullError } from './errors.ts'
 
 /** Key → value to put, or null to delete. The changes are written together. */
 export type Changes = Map<string, unknown>
 
 class Group {
   readonly changes: Changes = new Map()
-  readonly durable = Promise.withResolvers<void>()
+  readonly durability = Promise.withResolvers<void>()
 
   constructor() {
-    this.durable.promise.catch(() => {})
+    this.durability.promise.catch(() => {})
   }
 }
 
@@ -19,10 +19,10 @@ class Group {
  */
 export class CommitLog {
   readonly #database: Database
-  #open: Group | undefined
-  #inFlight: Group | undefined
+  #openGroup: Group | undefined
+  #groupInFlight: Group | undefined
   #hasFailed = false
-  batches = 0
+  batchCount = 0
 
   constructor(database: Database) {
     this.#database = database
@@ -30,7 +30,7 @@ export class CommitLog {
 
   /** The newest value of a record, written or pending; undefined if the record does not exist. */
   latest(key: string): any {
-    for (const group of [this.#open, this.#inFlight]) {
+    for (const group of [this.#openGroup, this.#groupInFlight]) {
       const value = group?.changes.get(key)
       if (value !== undefined) return value ?? undefined
     }
@@ -39,51 +39,51 @@ export class CommitLog {
 
   /** Adds all changes or none, and resolves when they are on the disk. */
   commit(changes: Changes): Promise<void> {
-    const group = this.#openGroup()
+    const group = this.#joinableGroup()
     for (const [key, value] of changes) group.changes.set(key, value)
-    return group.durable.promise
+    return group.durability.promise
   }
 
   /** Resolves when all values that `latest` returned are on the disk. */
   settled(): Promise<void> {
-    return (this.#open ?? this.#inFlight)?.durable.promise ?? Promise.resolve()
+    return (this.#openGroup ?? this.#groupInFlight)?.durability.promise ?? Promise.resolve()
   }
 
   /** Writing starts at the end of the event-loop turn, so that other requests of the turn can join the group. */
-  #openGroup(): Group {
-    if (!this.#open) {
-      this.#open = new Group()
-      if (!this.#inFlight) setImmediate(() => void this.#writeGroups())
+  #joinableGroup(): Group {
+    if (!this.#openGroup) {
+      this.#openGroup = new Group()
+      if (!this.#groupInFlight) setImmediate(() => void this.#writeGroups())
     }
-    return this.#open
+    return this.#openGroup
   }
 
   async #writeGroups(): Promise<void> {
-    while (this.#open && !this.#inFlight) {
-      const group = this.#open
-      this.#inFlight = group
-      this.#open = undefined
+    while (this.#openGroup && !this.#groupInFlight) {
+      const group = this.#openGroup
+      this.#groupInFlight = group
+      this.#openGroup = undefined
       try {
         if (this.#hasFailed) await reopen(this.#database)
         this.#hasFailed = false
         await this.#database.batch(batchOf(group.changes), { sync: true })
-        this.batches += 1
-        this.#inFlight = undefined
-        group.durable.resolve()
+        this.batchCount += 1
+        this.#groupInFlight = undefined
+        group.durability.resolve()
       } catch (error) {
         this.#hasFailed = true
-        this.#fail(group, isDiskFull(error) ? storageFull() : error)
+        this.#fail(group, isDiskFull(error) ? storageFullError() : error)
       }
     }
   }
 
   /** The open group was computed from values that were not written, so it fails too. */
   #fail(group: Group, error: unknown): void {
-    const follower: Group | undefined = this.#open
-    this.#open = undefined
-    this.#inFlight = undefined
-    group.durable.reject(error)
-    follower?.durable.reject(error)
+    const follower: Group | undefined = this.#openGroup
+    this.#openGroup = undefined
+    this.#groupInFlight = undefined
+    group.durability.reject(error)
+    follower?.durability.reject(error)
   }
 }
 

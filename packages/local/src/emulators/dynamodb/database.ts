@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { ClassicLevel } from 'classic-level'
 import { MemoryLevel } from 'memory-level'
-import { storageFull } from './errors.ts'
+import { storageFullError } from './errors.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -10,12 +10,12 @@ export type Database = ClassicLevel<string, any>
 
 /** Without `dataDir`, the store is in memory only. */
 export async function openDatabase(dataDir?: string): Promise<Database> {
-  const database = dataDir === undefined ? inMemory() : onDisk(dataDir)
+  const database = dataDir === undefined ? createInMemory() : createOnDisk(dataDir)
   await database.open()
   return database
 }
 
-function onDisk(dataDir: string): Database {
+function createOnDisk(dataDir: string): Database {
   return new ClassicLevel(dataDir, {
     valueEncoding: 'json',
     cacheSize: 32 * MEBIBYTE,
@@ -24,7 +24,7 @@ function onDisk(dataDir: string): Database {
 }
 
 /** Free disk space that is needed to open the store, which moves records from its log to its tables. */
-const reopenBytes = 64 * MEBIBYTE
+const minReopenBytes = 64 * MEBIBYTE
 
 /**
  * Reopens the store, which starts a new log. Records after a partly written record would be lost, so no write may
@@ -32,13 +32,13 @@ const reopenBytes = 64 * MEBIBYTE
  */
 export async function reopen(database: Database): Promise<void> {
   const { bavail, bsize } = await statfs(database.location)
-  if (bavail * bsize < reopenBytes) throw storageFull()
+  if (bavail * bsize < minReopenBytes) throw storageFullError()
   await database.close()
   await database.open()
 }
 
 /** `MemoryLevel` has the same interface and ignores disk options. */
-function inMemory(): Database {
+function createInMemory(): Database {
   const database: any = new MemoryLevel({ valueEncoding: 'json', storeEncoding: 'utf8' })
   return database
 }

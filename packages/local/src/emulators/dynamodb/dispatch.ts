@@ -9,12 +9,12 @@ export function isOperation(name: string): boolean {
 
 /** Counts the operation, and lets a test intercept it. */
 export async function dispatch(store: Store, metrics: Metrics, name: string, input: Input): Promise<Input> {
-  const counted = metrics.begin(name)
-  const run = async (request: Input): Promise<Input> => operations.get(name)!(store, request, counted)
+  const counters = metrics.begin(name)
+  const run = async (request: Input): Promise<Input> => operations.get(name)!(store, request, counters)
   try {
     return await (store.hooks.intercept?.(name, input, run) ?? run(input))
   } catch (error) {
-    counted.failures += 1
+    counters.failures += 1
     throw error
   }
 }

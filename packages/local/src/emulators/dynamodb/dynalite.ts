@@ -97,17 +97,17 @@ export const { createKey, createIndexKey, validateItem, validateKey, matchesExpr
 
 /** Validates a request as DynamoDB does and parses its expressions. Throws the error of DynamoDB. */
 export function validate(name: RequestName, input: Input): Data {
-  const { types, custom } = loaded(rules, name, () => require(`dynalite/validations/${name}`))
+  const { types, custom } = loadCached(rules, name, () => require(`dynalite/validations/${name}`))
   const data = validations.checkTypes({ ...input }, types)
   validations.checkValidations(data, types, custom, { options: { maxItemSize: MAX_ITEM_BYTES } })
   return data
 }
 
 export function actionOf(name: ActionName): Action {
-  return loaded(actions, name, () => require(`dynalite/actions/${name}`))
+  return loadCached(actions, name, () => require(`dynalite/actions/${name}`))
 }
 
-function loaded<Name, Value>(cache: Map<Name, Value>, name: Name, load: () => Value): Value {
+function loadCached<Name, Value>(cache: Map<Name, Value>, name: Name, load: () => Value): Value {
   const value = cache.get(name) ?? load()
   cache.set(name, value)
   return value

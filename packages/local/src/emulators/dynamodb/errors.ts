@@ -40,7 +40,7 @@ export function serviceError(name: string, message?: string): AwsError {
 }
 
 /** DynamoDB has no such error, because its storage has no limit. */
-export const storageFull = (): AwsError => dynamoError('StorageFullException', 'The disk is full.')
+export const storageFullError = (): AwsError => dynamoError('StorageFullException', 'The disk is full.')
 
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error && /No space left on device|Disk quota exceeded/.test(error.message)
@@ -52,7 +52,7 @@ export interface CancellationReason {
 }
 
 /** Takes one reason for each write of the transaction, in the order of the request. */
-export function transactionCanceled(reasons: CancellationReason[]): AwsError {
+export function transactionCanceledError(reasons: CancellationReason[]): AwsError {
   const codes = reasons.map((reason) => reason.Code).join(', ')
   const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`
   return dynamoError('TransactionCanceledException', message, { Message: message, CancellationReasons: reasons })

@@ -17,21 +17,24 @@ export function stageExpiry(
   after: Item | undefined,
 ): void {
   if (!stored.timeToLive) return
-  const old = expiryRecordOf(stored, itemKey, before)
-  const current = expiryRecordOf(stored, itemKey, after)
-  if (old && old !== current) changes.set(old, null)
-  if (current) changes.set(current, { tableName: stored.description.TableName, itemKey } satisfies ExpiryRow)
+  const oldRecord = expiryRecordOf(stored, itemKey, before)
+  const currentRecord = expiryRecordOf(stored, itemKey, after)
+  if (oldRecord && oldRecord !== currentRecord) changes.set(oldRecord, null)
+  if (currentRecord)
+    changes.set(currentRecord, { tableName: stored.description.TableName, itemKey } satisfies ExpiryRow)
 }
 
 /** Returns the key of the item's expiry record; undefined if the item never expires. */
 export function expiryRecordOf(stored: StoredTable, itemKey: string, item: Item | undefined): string | undefined {
-  const seconds = expirySeconds(stored, item)
-  return seconds === undefined ? undefined : expiryRecord(seconds, stored.description.TableId, itemKey)
+  const expiresAtSeconds = expiresAtSecondsOf(stored, item)
+  return expiresAtSeconds === undefined
+    ? undefined
+    : expiryRecord(expiresAtSeconds, stored.description.TableId, itemKey)
 }
 
-export function expirySeconds(stored: StoredTable, item: Item | undefined): number | undefined {
+export function expiresAtSecondsOf(stored: StoredTable, item: Item | undefined): number | undefined {
   const text = stored.timeToLive && item?.[stored.timeToLive.attribute]?.N
   if (text === undefined) return undefined
-  const seconds = Math.floor(Number(text))
-  return seconds > 0 && seconds <= MAX_EXPIRY_SECONDS ? seconds : undefined
+  const expiresAtSeconds = Math.floor(Number(text))
+  return expiresAtSeconds > 0 && expiresAtSeconds <= MAX_EXPIRY_SECONDS ? expiresAtSeconds : undefined
 }

@@ -11,7 +11,7 @@ export function passesFilter(item: Item, data: Data): boolean {
   return legacyFilter === undefined || matchesFilter(item, legacyFilter, data.ConditionalOperator)
 }
 
-export function projected(item: Item, { _projection: projection, AttributesToGet }: Parsed): Item {
+export function projectItem(item: Item, { _projection: projection, AttributesToGet }: Parsed): Item {
   const paths = projection?.paths ?? AttributesToGet
   return paths ? mapPaths(paths, item) : item
 }

@@ -19,7 +19,7 @@ export class Responder {
   readonly #metrics: Metrics
   readonly #control: ControlRoutes
   readonly #accessKeyId: string | undefined
-  readonly #running = new Set<Promise<void>>()
+  readonly #runningRequests = new Set<Promise<void>>()
 
   constructor(store: Store, metrics: Metrics, control: ControlRoutes, accessKeyId?: string) {
     this.#store = store
@@ -34,9 +34,9 @@ export class Responder {
       // A web page could reach this port through a host name that resolves to this machine.
       if (!LOOPBACK_HOST.test(request.headers.host ?? '')) throw serviceError('AccessDeniedException', 'Loopback only')
       const body = await readBody(request)
-      const running = this.#run(request, response, body)
-      this.#running.add(running)
-      await running.finally(() => this.#running.delete(running))
+      const run = this.#run(request, response, body)
+      this.#runningRequests.add(run)
+      await run.finally(() => this.#runningRequests.delete(run))
     } catch (error) {
       if (error instanceof NoResponse) return void (error.hangs || request.socket.destroy())
       sendError(this.#store, response, error)
@@ -45,7 +45,7 @@ export class Responder {
 
   /** Resolves when no operation runs. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running)
+    while (this.#runningRequests.size > 0) await Promise.allSettled(this.#runningRequests)
   }
 
   async #run(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {

@@ -24,7 +24,7 @@ export function readToken(name: unknown, transactItems: unknown): Token | undefi
     const constraint = `Member must have length between 1 and ${MAX_TOKEN_LENGTH}`
     throw constraintError(JSON.stringify(name), 'clientRequestToken', constraint)
   }
-  return { name, fingerprint: hash('sha256', canonical(transactItems), 'base64') }
+  return { name, fingerprint: hash('sha256', canonicalJson(transactItems), 'base64') }
 }
 
 /** Throws `IdempotentParameterMismatchException` if the token belongs to another transaction. */
@@ -46,9 +46,9 @@ export function stageToken(changes: Changes, token: Token): void {
 }
 
 export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<void> {
-  const due = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_PER_BATCH }
+  const dueRange = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_PER_BATCH }
   for (;;) {
-    const records: [string, string][] = await store.database.iterator(due).all()
+    const records: [string, string][] = await store.database.iterator(dueRange).all()
     if (records.length === 0) return
     const changes: Changes = new Map()
     for (const [record, name] of records) {
@@ -61,7 +61,7 @@ export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<
 }
 
 /** Returns the same text for equal content, regardless of the order of members. */
-function canonical(value: unknown): string {
+function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     member && typeof member === 'object' && !Array.isArray(member)
       ? Object.fromEntries(Object.entries(member).toSorted(([left], [right]) => (left < right ? -1 : 1)))

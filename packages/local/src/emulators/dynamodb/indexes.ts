@@ -15,7 +15,7 @@ export interface IndexChange {
   indexName: string
   isLocal: boolean
   deletedKey?: string
-  written?: { key: string; row: Item }
+  newRow?: { key: string; row: Item }
   units: number
 }
 
@@ -49,14 +49,15 @@ export function writeCost(before: Item | undefined, after: Item | undefined, cha
 
 /** Undefined if the item lacks a key attribute of the index. */
 function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | undefined): IndexRow | undefined {
-  if (!item || !index.KeySchema.every(({ AttributeName }) => isKey(table, AttributeName, item))) return undefined
+  if (!item || !index.KeySchema.every(({ AttributeName }) => hasKeyAttribute(table, AttributeName, item)))
+    return undefined
   const row = project(table, index, item)
   const key = indexPrefix(table.TableId, index.IndexName) + createIndexKey(item, table, index.KeySchema)
   return { key, row, bytes: itemSize(row) }
 }
 
 /** The attribute of an item that is older than the index may have another type. */
-function isKey(table: TableDescription, attribute: string, item: Item): boolean {
+function hasKeyAttribute(table: TableDescription, attribute: string, item: Item): boolean {
   const type = table.AttributeDefinitions.find(({ AttributeName }) => AttributeName === attribute)!.AttributeType
   return Boolean(item[attribute]?.[type])
 }
@@ -75,10 +76,10 @@ function project(table: TableDescription, index: SecondaryIndex, item: Item): It
 function changeOf(before: IndexRow | undefined, after: IndexRow | undefined) {
   if (before && after && before.key === after.key) {
     const isSame = before.bytes === after.bytes && JSON.stringify(before.row) === JSON.stringify(after.row)
-    return isSame ? undefined : { written: after, units: writeUnitsOf(Math.max(before.bytes, after.bytes)) }
+    return isSame ? undefined : { newRow: after, units: writeUnitsOf(Math.max(before.bytes, after.bytes)) }
   }
   if (!before && !after) return undefined
   const deletion = before && { deletedKey: before.key, units: writeUnitsOf(before.bytes) }
-  const writing = after && { written: after, units: writeUnitsOf(after.bytes) }
+  const writing = after && { newRow: after, units: writeUnitsOf(after.bytes) }
   return { ...deletion, ...writing, units: (deletion?.units ?? 0) + (writing?.units ?? 0) }
 }

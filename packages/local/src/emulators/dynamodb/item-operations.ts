@@ -40,9 +40,9 @@ export function getItem(store: Store, input: Input, usage: Usage): Input {
   const data = validate('getItem', input)
   const { TableName, ReturnConsumedCapacity } = data
   delete data.ReturnConsumedCapacity
-  const table = store.catalog.serving(TableName).description
-  const invalid = validateKey(data.Key!, table)
-  if (invalid) throw invalid
+  const table = store.catalog.requireServingTable(TableName).description
+  const error = validateKey(data.Key!, table)
+  if (error) throw error
   const record = itemPrefix(table.TableId) + createKey(data.Key!, table)
   const item: Item | undefined = store.database.getSync(record)
   const units = itemReadUnits(item, data.ConsistentRead === true)

@@ -8,8 +8,8 @@ const MAX_RANGE_BYTES = 1024
 
 /** Checks keys for errors that dynalite does not detect: keys that are too long, and empty index keys. */
 export function keyError(table: TableDescription, item: Item): AwsError | undefined {
-  const tooLong = table.KeySchema.find((key) => isTooLong(key, item))
-  if (tooLong) return tooLongError(tooLong)
+  const longKey = table.KeySchema.find((key) => isTooLong(key, item))
+  if (longKey) return tooLongError(longKey)
   for (const { index } of indexesOf(table)) {
     for (const key of index.KeySchema) {
       if (isEmpty(key, item)) return emptyKeyError(index.IndexName, key.AttributeName)

@@ -14,30 +14,30 @@ const SECONDS_DIGITS = 12
 export const MAX_EXPIRY_SECONDS = 10 ** SECONDS_DIGITS - 2
 const MILLISECONDS_DIGITS = 15
 
-export const TABLES = 'table~'
+export const TABLE_PREFIX = 'table~'
 
-export const tableRecord = (tableName: string) => `${TABLES}${tableName}`
+export const tableRecord = (tableName: string) => `${TABLE_PREFIX}${tableName}`
 export const itemPrefix = (tableId: string) => `item~${tableId}~`
 export const indexPrefix = (tableId: string, indexName: string) => `index~${tableId}~${indexName}~`
 export const allIndexesPrefix = (tableId: string) => `index~${tableId}~`
 export const tokenRecord = (token: string) => `token~${token}`
 
-export function expiryRecord(seconds: number, tableId: string, itemKey: string): string {
-  return `expiry~${String(seconds).padStart(SECONDS_DIGITS, '0')}~${tableId}~${itemKey}`
+export function expiryRecord(expiresAtSeconds: number, tableId: string, itemKey: string): string {
+  return `expiry~${String(expiresAtSeconds).padStart(SECONDS_DIGITS, '0')}~${tableId}~${itemKey}`
 }
 
-export function tokenExpiryRecord(milliseconds: number, token: string): string {
-  return `token-expiry~${String(milliseconds).padStart(MILLISECONDS_DIGITS, '0')}~${token}`
+export function tokenExpiryRecord(expiresAtMs: number, token: string): string {
+  return `token-expiry~${String(expiresAtMs).padStart(MILLISECONDS_DIGITS, '0')}~${token}`
 }
 
-/** The range of expiry records that are due at `seconds`. */
-export function expiryRecordsUntil(seconds: number) {
-  return { gte: 'expiry~', lt: `expiry~${String(seconds + 1).padStart(SECONDS_DIGITS, '0')}` }
+/** The range of expiry records that are due at `nowSeconds`. */
+export function expiryRecordsUntil(nowSeconds: number) {
+  return { gte: 'expiry~', lt: `expiry~${String(nowSeconds + 1).padStart(SECONDS_DIGITS, '0')}` }
 }
 
-/** The range of token records that are due at `milliseconds`. */
-export function tokenExpiryRecordsUntil(milliseconds: number) {
-  return { gte: 'token-expiry~', lt: `token-expiry~${String(milliseconds + 1).padStart(MILLISECONDS_DIGITS, '0')}` }
+/** The range of token records that are due at `nowMs`. */
+export function tokenExpiryRecordsUntil(nowMs: number) {
+  return { gte: 'token-expiry~', lt: `token-expiry~${String(nowMs + 1).padStart(MILLISECONDS_DIGITS, '0')}` }
 }
 
 /** The range of all records with a prefix. Keys are ASCII, so U+00FF sorts after them. */

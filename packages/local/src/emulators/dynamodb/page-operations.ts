@@ -3,7 +3,7 @@ import { describeCost, readUnitsOf, tableCost, totalOf } from './capacity.ts'
 import type { Cost } from './capacity.ts'
 import { createKey, mapPaths, validate } from './dynalite.ts'
 import type { PageRequest } from './dynalite.ts'
-import { passesFilter, projected } from './expressions.ts'
+import { passesFilter, projectItem } from './expressions.ts'
 import { itemSize } from './item-size.ts'
 import { indexPrefix, itemPrefix, recordsUnder } from './keys.ts'
 import type { Store } from './store.ts'
@@ -18,7 +18,7 @@ export const scan = (store: Store, input: Input, usage: Usage) => readPages(stor
 
 function readPages(store: Store, action: 'query' | 'scan', input: Input, usage: Usage): Promise<Input> {
   const data = validate(action, input)
-  const table = store.catalog.serving(data.TableName).description
+  const table = store.catalog.requireServingTable(data.TableName).description
   return runPageAction(action, data, table, (request) => readPage(store, request, usage))
 }
 
@@ -28,13 +28,13 @@ async function readPage(store: Store, request: PageRequest, usage: Usage): Promi
   const { rows, bytes, hasMore } = await readRows(store, request)
   const cost = costOf(request, bytes)
   usage.readUnits += totalOf(cost)
-  const items = rows.filter((row) => passesFilter(row, data)).map((row) => projected(row, data))
-  const last = rows.at(-1)
+  const items = rows.filter((row) => passesFilter(row, data)).map((row) => projectItem(row, data))
+  const lastRow = rows.at(-1)
   return {
     Count: items.length,
     ScannedCount: rows.length,
     ...(data.Select !== 'COUNT' && { Items: items }),
-    ...(hasMore && last && { LastEvaluatedKey: mapPaths(startKeyNames, last) }),
+    ...(hasMore && lastRow && { LastEvaluatedKey: mapPaths(startKeyNames, lastRow) }),
     ConsumedCapacity: describeCost(data.ReturnConsumedCapacity, data.TableName, cost),
   }
 }

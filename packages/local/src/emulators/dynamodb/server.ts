@@ -57,7 +57,7 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Dyna
   const store = await openStore(options.dataDir, hooks, options.onError ?? console.error)
   const metrics = new Metrics()
   const control = {
-    'GET /_metrics': () => ({ operations: metrics.read(), commits: store.commits.batches }),
+    'GET /_metrics': () => ({ operations: metrics.read(), commits: store.commits.batchCount }),
     ...hooks.control,
   }
   const responder = new Responder(store, metrics, control, options.accessKeyId)
@@ -94,14 +94,14 @@ function portOf(server: Server): number {
 }
 
 function startSweeper(store: Store) {
-  let running = Promise.resolve()
+  let lastSweep = Promise.resolve()
   const timer = setInterval(() => {
-    running = running.then(() => sweep(store, Date.now())).catch(store.report)
+    lastSweep = lastSweep.then(() => sweep(store, Date.now())).catch(store.report)
   }, SWEEP_INTERVAL_MS).unref()
   return {
     stop: () => {
       clearInterval(timer)
-      return running
+      return lastSweep
     },
   }
 }

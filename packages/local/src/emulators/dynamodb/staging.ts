@@ -26,16 +26,17 @@ export function writeOf(
 /** Adds the item, its index rows and its expiry record to one batch. */
 export function stageWrite({ indexes }: { indexes: IndexWriter }, changes: Changes, write: Write): void {
   changes.set(itemPrefix(write.stored.description.TableId) + write.itemKey, write.after ?? null)
-  const rowsOf = (isLocal: boolean) => write.indexChanges.filter((change) => change.isLocal === isLocal).flatMap(rows)
+  const rowsOf = (isLocal: boolean) =>
+    write.indexChanges.filter((change) => change.isLocal === isLocal).flatMap(rowChanges)
   for (const [key, row] of rowsOf(true)) changes.set(key, row)
   const globalRows = rowsOf(false)
   if (globalRows.length > 0) indexes.stage(changes, globalRows)
   stageExpiry(changes, write.stored, write.itemKey, write.before, write.after)
 }
 
-function rows({ deletedKey, written }: IndexChange): IndexChanges {
+function rowChanges({ deletedKey, newRow }: IndexChange): IndexChanges {
   const changes: IndexChanges = []
   if (deletedKey !== undefined) changes.push([deletedKey, null])
-  if (written) changes.push([written.key, written.row])
+  if (newRow) changes.push([newRow.key, newRow.row])
   return changes
 }

@@ -1,5 +1,5 @@
 import type { Changes } from './commit-log.ts'
-import { expiryRecordOf, expirySeconds } from './expiry-records.ts'
+import { expiryRecordOf, expiresAtSecondsOf } from './expiry-records.ts'
 import type { ExpiryRow } from './expiry-records.ts'
 import { deleteExpiredTokens } from './idempotency.ts'
 import { expiryRecordsUntil, itemPrefix } from './keys.ts'
@@ -13,18 +13,18 @@ const YEAR_SECONDS = 365 * 24 * 60 * 60
  * As in DynamoDB, an item whose expiry time is more than five years ago never expires, because such a time is probably
  * a mistake.
  */
-const OLDEST_SECONDS = 5 * YEAR_SECONDS
+const MAX_OVERDUE_SECONDS = 5 * YEAR_SECONDS
 
 /** Deletes expired items and transaction tokens. Reads only the records that are due. */
 export async function sweep(store: Store, nowMs: number): Promise<void> {
   await deleteExpiredTokens(store, nowMs)
-  await deleteExpired(store, Math.floor(nowMs / 1000))
+  await deleteExpiredItems(store, Math.floor(nowMs / 1000))
 }
 
-async function deleteExpired(store: Store, nowSeconds: number): Promise<void> {
-  const due = { ...expiryRecordsUntil(nowSeconds), limit: RECORDS_PER_BATCH }
+async function deleteExpiredItems(store: Store, nowSeconds: number): Promise<void> {
+  const dueRange = { ...expiryRecordsUntil(nowSeconds), limit: RECORDS_PER_BATCH }
   for (;;) {
-    const records: [string, ExpiryRow][] = await store.database.iterator(due).all()
+    const records: [string, ExpiryRow][] = await store.database.iterator(dueRange).all()
     if (records.length === 0) return
     const changes: Changes = new Map()
     for (const [record, row] of records) {
@@ -41,6 +41,6 @@ function stageDeletion(store: Store, changes: Changes, record: string, row: Expi
   if (!stored || stored.description.TableStatus === 'DELETING') return
   const item: Item | undefined = store.commits.latest(itemPrefix(stored.description.TableId) + row.itemKey)
   if (expiryRecordOf(stored, row.itemKey, item) !== record) return
-  if (expirySeconds(stored, item)! < nowSeconds - OLDEST_SECONDS) return
+  if (expiresAtSecondsOf(stored, item)! < nowSeconds - MAX_OVERDUE_SECONDS) return
   stageWrite(store, changes, writeOf(stored, row.itemKey, item, undefined))
 }

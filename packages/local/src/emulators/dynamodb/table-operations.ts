@@ -4,26 +4,26 @@ import { dynamoError, validationError } from './errors.ts'
 import type { Store } from './store.ts'
 import type { Input, TableDescription } from './types.ts'
 
-const DEFAULT_NAMES = 100
+const DEFAULT_LIMIT = 100
 
 /** Returns CREATING as DynamoDB does, although the table is available immediately. */
 export async function createTable(store: Store, input: Input): Promise<Input> {
   const data = validate('createTable', input)
-  if (store.catalog.find(data.TableName)) throw inUse(`Table already exists: ${data.TableName}`)
+  if (store.catalog.find(data.TableName)) throw inUseError(`Table already exists: ${data.TableName}`)
   const description = await describeNewTable(data)
   description.DeletionProtectionEnabled = input.DeletionProtectionEnabled === true
   const active: TableDescription = structuredClone(description)
   active.TableStatus = 'ACTIVE'
   for (const index of active.GlobalSecondaryIndexes ?? []) index.IndexStatus = 'ACTIVE'
-  if (store.catalog.find(data.TableName)) throw inUse(`Table already exists: ${data.TableName}`)
+  if (store.catalog.find(data.TableName)) throw inUseError(`Table already exists: ${data.TableName}`)
   await store.catalog.save({ description: active })
   return { TableDescription: { ...description, TableStatus: 'CREATING' } }
 }
 
 export async function deleteTable(store: Store, input: Input): Promise<Input> {
   const { TableName } = validate('deleteTable', input)
-  const stored = store.catalog.existing(TableName)
-  if (stored.description.TableStatus !== 'ACTIVE') throw inUse(`Table is being changed: ${TableName}`)
+  const stored = store.catalog.requireTable(TableName)
+  if (stored.description.TableStatus !== 'ACTIVE') throw inUseError(`Table is being changed: ${TableName}`)
   if (stored.description.DeletionProtectionEnabled) {
     const advice = 'To delete the table, disable deletion protection first.'
     throw validationError(`Resource cannot be deleted as it is currently protected against deletion. ${advice}`)
@@ -36,18 +36,18 @@ export async function deleteTable(store: Store, input: Input): Promise<Input> {
 
 export function describeTable(store: Store, input: Input): Input {
   const { TableName } = validate('describeTable', input)
-  return { Table: store.catalog.existing(TableName).description }
+  return { Table: store.catalog.requireTable(TableName).description }
 }
 
 export function listTables(store: Store, input: Input): Input {
   const data = validate('listTables', input)
   const start = data.ExclusiveStartTableName ?? ''
-  const limit = data.Limit ?? DEFAULT_NAMES
+  const limit = data.Limit ?? DEFAULT_LIMIT
   const names = store.catalog.names().filter((name) => name > start)
   const page = names.slice(0, limit)
   return { TableNames: page, ...(names.length > limit && { LastEvaluatedTableName: page.at(-1) }) }
 }
 
-function inUse(message: string) {
+function inUseError(message: string) {
   return dynamoError('ResourceInUseException', message)
 }

@@ -13,22 +13,22 @@ type Step = (store: Store, stored: StoredTable, signal: AbortSignal) => Promise<
  * continues after a crash.
  */
 export class TableWork {
-  readonly #stopping = new AbortController()
-  readonly #running = new Map<string, Promise<void>>()
+  readonly #stopController = new AbortController()
+  readonly #runs = new Map<string, Promise<void>>()
 
   start(store: Store, tableName: string): void {
-    const earlier = this.#running.get(tableName) ?? Promise.resolve()
-    this.#running.set(tableName, earlier.then(() => this.#run(store, tableName)).catch(store.report))
+    const earlierRun = this.#runs.get(tableName) ?? Promise.resolve()
+    this.#runs.set(tableName, earlierRun.then(() => this.#run(store, tableName)).catch(store.report))
   }
 
   /** Stops after the current batch. */
   async stop(): Promise<void> {
-    this.#stopping.abort()
-    await Promise.all(this.#running.values())
+    this.#stopController.abort()
+    await Promise.all(this.#runs.values())
   }
 
   async #run(store: Store, tableName: string): Promise<void> {
-    const { signal } = this.#stopping
+    const { signal } = this.#stopController
     for (;;) {
       const stored = store.catalog.find(tableName)
       const step = stored && nextStep(stored)
@@ -62,7 +62,7 @@ async function stageExpiries(
   await forEachBatch(store, itemPrefix(TableId), signal, (record, changes) => {
     const item: Item | undefined = store.commits.latest(record)
     const itemKey = record.slice(itemPrefix(TableId).length)
-    if (item) stageExpiry(changes, store.catalog.existing(TableName), itemKey, undefined, item)
+    if (item) stageExpiry(changes, store.catalog.requireTable(TableName), itemKey, undefined, item)
   })
   if (signal.aborted || timeToLive === undefined) return
   await store.catalog.update(TableName, () => ({ timeToLive: { ...timeToLive, status: 'ENABLED' } }))

@@ -17,7 +17,7 @@ export async function updateTimeToLive(store: Store, input: Input): Promise<Inpu
     const constraint = 'Member must have length greater than or equal to 1'
     throw constraintError("''", 'timeToLiveSpecification.attributeName', constraint)
   }
-  const { timeToLive, description } = store.catalog.existing(TableName)
+  const { timeToLive, description } = store.catalog.requireTable(TableName)
   if (timeToLive?.status === 'ENABLING') {
     throw validationError('Time to live has been modified multiple times within a fixed interval')
   }
@@ -35,7 +35,7 @@ export async function updateTimeToLive(store: Store, input: Input): Promise<Inpu
 
 export function describeTimeToLive(store: Store, input: Input): Input {
   const { TableName } = validate('describeTable', input)
-  const { timeToLive } = store.catalog.existing(TableName)
+  const { timeToLive } = store.catalog.requireTable(TableName)
   if (!timeToLive) return { TimeToLiveDescription: { TimeToLiveStatus: 'DISABLED' } }
   return { TimeToLiveDescription: { TimeToLiveStatus: timeToLive.status, AttributeName: timeToLive.attribute } }
 }

@@ -1,6 +1,6 @@
-import { Bill, itemWriteUnits, TRANSACTION_FACTOR, transactional } from './capacity.ts'
+import { Bill, itemWriteUnits, TRANSACTION_FACTOR, transactionCost } from './capacity.ts'
 import type { Changes } from './commit-log.ts'
-import { errorName, transactionCanceled, validationError } from './errors.ts'
+import { errorName, transactionCanceledError, validationError } from './errors.ts'
 import type { CancellationReason } from './errors.ts'
 import { readToken, stageToken, wasExecuted } from './idempotency.ts'
 import { itemSize } from './item-size.ts'
@@ -12,7 +12,7 @@ import type { Input, Usage } from './types.ts'
 import { isConditionFailure, isPlanned, planWrite } from './writes.ts'
 import type { PlannedWrite, FailedWrite, WriteRequest } from './writes.ts'
 
-const MAX_BYTES = 4 * 1024 * 1024
+const MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
 
 /**
  * Performs all writes or none, in one batch with the client's token. Plans synchronously, so that no other write
@@ -33,13 +33,13 @@ export async function transactWriteItems(store: Store, input: Input, usage: Usag
   if (plans.length < results.length) {
     usage.writeUnits += attemptUnits(results)
     await finish(store, changes)
-    throw transactionCanceled(results.map(reasonOf))
+    throw transactionCanceledError(results.map(reasonOf))
   }
   rejectTooManyBytes(plans)
 
   const bill = new Bill()
   for (const plan of plans) {
-    bill.add(plan.stored.description.TableName, transactional(plan.cost))
+    bill.add(plan.stored.description.TableName, transactionCost(plan.cost))
     if (plan.before !== plan.after) stageWrite(store, changes, plan)
   }
   if (token) stageToken(changes, token)
@@ -75,7 +75,9 @@ function rejectRepeatedItems(requests: WriteRequest[], results: (PlannedWrite | 
 
 function rejectTooManyBytes(plans: PlannedWrite[]): void {
   const bytes = plans.reduce((sum, { before, after }) => sum + itemSize(after ?? before ?? {}), 0)
-  if (bytes > MAX_BYTES) {
-    throw validationError(`Collection size exceeded: the items of a transaction may have ${MAX_BYTES} bytes together`)
+  if (bytes > MAX_TRANSACTION_BYTES) {
+    throw validationError(
+      `Collection size exceeded: the items of a transaction may have ${MAX_TRANSACTION_BYTES} bytes together`,
+    )
   }
 }

@@ -13,7 +13,7 @@ const ACTIONS: Record<string, WriteAction> = {
   ConditionCheck: 'conditionCheck',
 }
 
-const REQUIRED: Partial<Record<string, string>> = {
+const REQUIRED_EXPRESSIONS: Partial<Record<string, string>> = {
   Update: 'UpdateExpression',
   ConditionCheck: 'ConditionExpression',
 }
@@ -37,7 +37,7 @@ export function readTransactWrite(member: Input, position: number): WriteRequest
     throw validationError('TransactItems can only contain one of Check, Put, Update or Delete')
   }
   const input = member[kind]
-  const required = REQUIRED[kind]
+  const required = REQUIRED_EXPRESSIONS[kind]
   if (required && !input[required]) {
     const path = ['transactItems', position + 1, 'member', lowerFirst(kind), lowerFirst(required)].join('.')
     throw constraintError('null', path, 'Member must not be null')

@@ -48,7 +48,7 @@ export function readWriteRequest(action: WriteAction, input: Input): WriteReques
 /** Returns errors about the item; throws if the table does not exist. */
 export function planWrite(store: Store, request: WriteRequest): PlannedWrite | FailedWrite {
   const { action, data, includesItem } = request
-  const stored = store.catalog.serving(data.TableName)
+  const stored = store.catalog.requireServingTable(data.TableName)
   const table = stored.description
   const invalid = data.Item ? validateItem(data.Item, table) : validateKey(data.Key!, table)
   if (invalid) return { error: invalid }

@@ -17,7 +17,7 @@ export interface Connections {
 }
 
 export function watchConnections(server: Server): Connections {
-  const active = new Map<ServerResponse, AbortController>()
+  const activeExchanges = new Map<ServerResponse, AbortController>()
   const onUnreadBySocket = new WeakMap<Socket, () => void>()
   // The kernel resets a connection whose caller closes it with unread bytes. Other closes report no error.
   server.on('connection', (socket) => socket.once('close', (hadError) => hadError && onUnreadBySocket.get(socket)?.()))
@@ -25,15 +25,15 @@ export function watchConnections(server: Server): Connections {
     // A caller that sends another request has read the previous response.
     onUnreadBySocket.delete(request.socket)
     const exchange = new AbortController()
-    active.set(response, exchange)
+    activeExchanges.set(response, exchange)
     response.once('close', () => {
-      active.delete(response)
+      activeExchanges.delete(response)
       exchange.abort()
     })
   })
 
   return {
-    signalOf: (response) => active.get(response)?.signal ?? AbortSignal.abort(),
+    signalOf: (response) => activeExchanges.get(response)?.signal ?? AbortSignal.abort(),
     hasDisconnected: async ({ socket }) => {
       // The event loop polls the sockets between two turns.
       await setImmediate()
@@ -45,9 +45,9 @@ export function watchConnections(server: Server): Connections {
       response.once('close', () => response.writableFinished || revert())
     },
     close: async () => {
-      for (const exchange of active.values()) exchange.abort()
-      const completing = [...active.keys()].filter((response) => response.req.complete)
-      await Promise.all(completing.map((response) => once(response, 'close')))
+      for (const exchange of activeExchanges.values()) exchange.abort()
+      const pendingResponses = [...activeExchanges.keys()].filter((response) => response.req.complete)
+      await Promise.all(pendingResponses.map((response) => once(response, 'close')))
       server.closeAllConnections()
     },
   }

@@ -30,15 +30,15 @@ export interface BrokerOptions {
 
 const defaultLimits = {
   handshakeMs: 10_000,
-  connections: 20_000,
-  unauthenticated: 1000,
-  unauthenticatedPerNetwork: 200,
+  maxConnections: 20_000,
+  maxUnauthenticated: 1000,
+  maxUnauthenticatedPerNetwork: 200,
   /** Length of a second of the keep-alive time. Tests shorten it. */
   keepAliveUnitMs: 1000,
 }
 
-export function startBroker({ authorize, onPresence, log, limits: given }: BrokerOptions): Broker {
-  const limits = { ...defaultLimits, ...given }
+export function startBroker({ authorize, onPresence, log, limits: limitOverrides }: BrokerOptions): Broker {
+  const limits = { ...defaultLimits, ...limitOverrides }
   const connections = new Map<string, Connection>()
   const subscribers = new Map<string, Set<Connection>>()
   const handshakes = new Handshakes(limits)
@@ -100,7 +100,7 @@ export function startBroker({ authorize, onPresence, log, limits: given }: Broke
     count: () => connections.size,
     accept: (request, socket, head, address) => {
       const network = ipNetworkOf(address)
-      if (connections.size >= limits.connections || !handshakes.hasRoom(network)) return false
+      if (connections.size >= limits.maxConnections || !handshakes.hasRoom(network)) return false
       const end = handshakes.begin(network)
       socket.once('close', end)
       if (!offersMqtt(request)) {
@@ -136,18 +136,18 @@ const offersMqtt = ({ headers }: IncomingMessage): boolean =>
 
 /** Counts connections that are not authenticated yet, so that many of them do not keep out other clients. */
 class Handshakes {
-  readonly #limits: Pick<typeof defaultLimits, 'unauthenticated' | 'unauthenticatedPerNetwork'>
+  readonly #limits: Pick<typeof defaultLimits, 'maxUnauthenticated' | 'maxUnauthenticatedPerNetwork'>
   readonly #byNetwork = new Map<string, number>()
   readonly #ends = new WeakMap<Connection, () => void>()
   #count = 0
 
-  constructor(limits: Pick<typeof defaultLimits, 'unauthenticated' | 'unauthenticatedPerNetwork'>) {
+  constructor(limits: Pick<typeof defaultLimits, 'maxUnauthenticated' | 'maxUnauthenticatedPerNetwork'>) {
     this.#limits = limits
   }
 
   hasRoom(network: string): boolean {
-    const { unauthenticated, unauthenticatedPerNetwork } = this.#limits
-    return this.#count < unauthenticated && (this.#byNetwork.get(network) ?? 0) < unauthenticatedPerNetwork
+    const { maxUnauthenticated, maxUnauthenticatedPerNetwork } = this.#limits
+    return this.#count < maxUnauthenticated && (this.#byNetwork.get(network) ?? 0) < maxUnauthenticatedPerNetwork
   }
 
   /** Counts a connection. Returns a function that ends the count, and that may be called more than once. */

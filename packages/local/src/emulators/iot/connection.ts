@@ -42,12 +42,12 @@ export class Connection {
   readonly #parser = parser({ protocolVersion: 4 })
   #state: 'new' | 'authorizing' | 'open' | 'closed' = 'new'
   #policies: readonly Policy[] = []
-  #early: Packet[] | undefined = []
+  #earlyPackets: Packet[] | undefined = []
   /** Limits the handshake, and then the time between packets of the client. */
   #timer: NodeJS.Timeout
-  #expiry: NodeJS.Timeout | undefined
-  #second = 0
-  #packets = 0
+  #expiryTimer: NodeJS.Timeout | undefined
+  #currentSecond = 0
+  #packetCount = 0
 
   constructor(socket: WebSocket, hub: Hub) {
     this.#socket = socket
@@ -71,7 +71,7 @@ export class Connection {
     const wasOpen = this.#state === 'open'
     this.#state = 'closed'
     clearTimeout(this.#timer)
-    clearTimeout(this.#expiry)
+    clearTimeout(this.#expiryTimer)
     if (wasOpen) for (const topic of this.topics) this.#hub.unsubscribe(topic, this)
     if (wasOpen && reason !== undefined) this.#hub.onClose(this, reason)
     this.#socket.close()
@@ -93,15 +93,15 @@ export class Connection {
     }
     if (this.#state === 'new') return packet.cmd === 'connect' ? void this.#connect(packet) : this.close('CLIENT_ERROR')
     // A client may send packets before the broker has accepted it.
-    this.#early?.push(packet)
-    if ((this.#early?.length ?? 0) > maxEarlyPackets) this.close('CLIENT_ERROR')
+    this.#earlyPackets?.push(packet)
+    if ((this.#earlyPackets?.length ?? 0) > maxEarlyPackets) this.close('CLIENT_ERROR')
   }
 
   #exceedsRate(): boolean {
     const second = Math.floor(performance.now() / 1000)
-    if (second !== this.#second) this.#packets = 0
-    this.#second = second
-    return ++this.#packets > maxPacketsPerSecond
+    if (second !== this.#currentSecond) this.#packetCount = 0
+    this.#currentSecond = second
+    return ++this.#packetCount > maxPacketsPerSecond
   }
 
   async #connect(request: IConnectPacket): Promise<void> {
@@ -138,13 +138,13 @@ export class Connection {
       defaultKeepAliveSeconds,
     )
     this.#timer = setTimeout(() => this.close('MQTT_KEEP_ALIVE_TIMEOUT'), 1.5 * seconds * this.#hub.keepAliveUnitMs)
-    this.#expiry = setTimeout(() => this.close('CUSTOMAUTH_TTL_EXPIRATION'), lifeSeconds * 1000)
+    this.#expiryTimer = setTimeout(() => this.close('CUSTOMAUTH_TTL_EXPIRATION'), lifeSeconds * 1000)
     this.#state = 'open'
     this.#hub.onOpen(this)
     this.#reply({ cmd: 'connack', sessionPresent: false, returnCode: connackCodes.accepted })
-    const early = this.#early ?? []
-    this.#early = undefined
-    for (const packet of early) if (!this.#isClosed()) this.#onOpenPacket(packet)
+    const earlyPackets = this.#earlyPackets ?? []
+    this.#earlyPackets = undefined
+    for (const packet of earlyPackets) if (!this.#isClosed()) this.#onOpenPacket(packet)
   }
 
   #onOpenPacket(packet: Packet): void {

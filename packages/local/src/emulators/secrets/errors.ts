@@ -1,10 +1,10 @@
 import { AwsServiceError } from '../http/error.ts'
 
-export const notFound = (message = "Secrets Manager can't find the specified secret.") =>
+export const notFoundError = (message = "Secrets Manager can't find the specified secret.") =>
   new AwsServiceError('ResourceNotFoundException', message)
 
-export const invalidParameter = (message: string) => new AwsServiceError('InvalidParameterException', message)
+export const invalidParameterError = (message: string) => new AwsServiceError('InvalidParameterException', message)
 
-export const invalidRequest = (message: string) => new AwsServiceError('InvalidRequestException', message)
+export const invalidRequestError = (message: string) => new AwsServiceError('InvalidRequestException', message)
 
-export const resourceExists = (message: string) => new AwsServiceError('ResourceExistsException', message)
+export const resourceExistsError = (message: string) => new AwsServiceError('ResourceExistsException', message)

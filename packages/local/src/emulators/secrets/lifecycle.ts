@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import * as z from 'zod'
 import { headOf, operation, SecretId, Tags, valueMembers } from './operation.ts'
-import { invalidParameter, invalidRequest, resourceExists } from './errors.ts'
+import { invalidParameterError, invalidRequestError, resourceExistsError } from './errors.ts'
 import { addVersion, hasValue, type Secret, secondsPerDay, type SecretValue } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
@@ -42,7 +42,7 @@ export const deleteSecret = operation(
   }),
   (secrets, { SecretId: id, RecoveryWindowInDays: days, ForceDeleteWithoutRecovery: force }) => {
     if (force && days !== undefined) {
-      throw invalidParameter("You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays.")
+      throw invalidParameterError("You can't use ForceDeleteWithoutRecovery in conjunction with RecoveryWindowInDays.")
     }
     if (force) return deleteImmediately(secrets, id)
     return secrets.change(secrets.find(id), (secret) => {
@@ -56,13 +56,13 @@ export const deleteSecret = operation(
 /** Recognises a repeated CreateSecret by its request token. Rejects any other request for an existing name. */
 function repeatCreation(secrets: SecretStore, secret: Secret, request: SecretValue) {
   if (secret.DeletedDate !== undefined) {
-    throw invalidRequest(
+    throw invalidRequestError(
       "You can't create this secret because a secret with this name is already scheduled for deletion.",
     )
   }
   const token = request.ClientRequestToken
   if (token === undefined || secret.versions[token] === undefined) {
-    throw resourceExists(`The operation failed because the secret ${secret.Name} already exists.`)
+    throw resourceExistsError(`The operation failed because the secret ${secret.Name} already exists.`)
   }
   return { ...headOf(secret), VersionId: addVersion(secret, request, [], secrets.now()) }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
-import { invalidParameter, resourceExists } from './errors.ts'
+import { invalidParameterError, resourceExistsError } from './errors.ts'
 
 const Tag = z.object({ Key: z.string(), Value: z.string() })
 
@@ -58,12 +58,12 @@ export function stagesById(secret: Secret): Record<string, string[]> {
 export function addVersion(secret: Secret, value: SecretValue, stages: readonly string[], now: number): string {
   const { SecretString, SecretBinary, ClientRequestToken: id = randomUUID() } = value
   if (SecretString !== undefined && SecretBinary !== undefined) {
-    throw invalidParameter('You must provide only one of SecretString or SecretBinary.')
+    throw invalidParameterError('You must provide only one of SecretString or SecretBinary.')
   }
   const existing = secret.versions[id]
   if (existing !== undefined) {
     if (existing.SecretString === SecretString && existing.SecretBinary === SecretBinary) return id
-    throw resourceExists(`The operation failed because the secret version ${id} already exists.`)
+    throw resourceExistsError(`The operation failed because the secret version ${id} already exists.`)
   }
   const isFirst = Object.keys(secret.versions).length === 0
   secret.versions[id] = { SecretString, SecretBinary, CreatedDate: now, VersionStages: [] }

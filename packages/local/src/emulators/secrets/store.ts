@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { writeDurably } from './durable-file.ts'
-import { invalidRequest, notFound } from './errors.ts'
+import { invalidRequestError, notFoundError } from './errors.ts'
 import { Secret } from './secret.ts'
 
 /** Holds all secrets in memory. With a data folder, also writes them to a file before it acknowledges a change. */
@@ -37,9 +37,9 @@ export class SecretStore {
   /** Throws if the secret does not exist or is marked for deletion. */
   find(id: string): Secret {
     const secret = this.lookUp(id)
-    if (secret === undefined) throw notFound()
+    if (secret === undefined) throw notFoundError()
     if (secret.DeletedDate !== undefined) {
-      throw invalidRequest("You can't perform this operation on the secret because it was marked for deletion.")
+      throw invalidRequestError("You can't perform this operation on the secret because it was marked for deletion.")
     }
     return secret
   }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { headOf, operation, SecretId, valueMembers } from './operation.ts'
-import { invalidRequest, notFound } from './errors.ts'
+import { invalidRequestError, notFoundError } from './errors.ts'
 import { addVersion, hasValue, type Secret, secondsPerDay, versionAt } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
@@ -17,7 +17,7 @@ export const getSecretValue = operation(
 export const putSecretValue = operation(
   z.object({ SecretId, ...valueMembers, VersionStages: z.array(z.string()).min(1).max(20).default(['AWSCURRENT']) }),
   (secrets, request) => {
-    if (!hasValue(request)) throw invalidRequest('You must provide either SecretString or SecretBinary.')
+    if (!hasValue(request)) throw invalidRequestError('You must provide either SecretString or SecretBinary.')
     return secrets.change(secrets.find(request.SecretId), (secret) => {
       const id = addVersion(secret, request, request.VersionStages, secrets.now())
       return { ...headOf(secret), VersionId: id, VersionStages: secret.versions[id]?.VersionStages }
@@ -38,10 +38,10 @@ function versionIdOf(secret: Secret, { VersionId: id, VersionStage: stage }: Ver
   const found = id ?? versionAt(secret, stage ?? 'AWSCURRENT')
   if (found === undefined || secret.versions[found] === undefined) {
     const requested = id === undefined ? `staging label: ${stage ?? 'AWSCURRENT'}` : `VersionId: ${id}`
-    throw notFound(`Secrets Manager can't find the specified secret value for ${requested}`)
+    throw notFoundError(`Secrets Manager can't find the specified secret value for ${requested}`)
   }
   if (stage !== undefined && !secret.versions[found].VersionStages.includes(stage)) {
-    throw invalidRequest('You provided a VersionStage that is not associated to the provided VersionId.')
+    throw invalidRequestError('You provided a VersionStage that is not associated to the provided VersionId.')
   }
   return found
 }

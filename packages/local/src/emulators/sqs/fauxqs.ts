@@ -46,13 +46,13 @@ const actionNames = [
 export async function loadFauxqs(): Promise<Library> {
   const libraryUrl = locateLibrary()
   const load = (file: string) => import(new URL(file, libraryUrl).href)
-  const [{ SqsStore }, { PersistenceManager }, { SqsError }, contents] = await Promise.all([
+  const [{ SqsStore }, { PersistenceManager }, { SqsError }, sqsTypes] = await Promise.all([
     load('sqs/sqsStore.js'),
     load('persistence.js'),
     load('common/errors.js'),
     load('sqs/sqsTypes.js'),
   ])
-  acceptEveryBody(contents.INVALID_MESSAGE_BODY_CHAR)
+  acceptEveryBody(sqsTypes.INVALID_MESSAGE_BODY_CHAR)
   const actions = actionNames.map(async (name): Promise<[string, Action]> => {
     const member = name.charAt(0).toLowerCase() + name.slice(1)
     return [name, (await load(`sqs/actions/${member}.js`))[member]]

@@ -7,7 +7,7 @@ import type { Queue } from './fauxqs.ts'
 
 /** The receiver ends a long poll when its caller disconnects, so that no message goes to a closed connection. */
 export function createReceiver(engine: Engine) {
-  const followClock = clockFollower()
+  const followClock = createClockFollower()
   const receiveNow = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
     followClock(queue)
     orderFairly(queue)
@@ -18,7 +18,7 @@ export function createReceiver(engine: Engine) {
   return async (call: AwsCall): Promise<JsonObject> => {
     const queue = engine.find(call.input['QueueUrl'])
     if (queue === undefined) throw new AwsServiceError('QueueDoesNotExist', 'The specified queue does not exist.')
-    const deadlineMs = performance.now() + waitSeconds(queue, call.input) * 1000
+    const deadlineMs = performance.now() + waitSecondsOf(queue, call.input) * 1000
     while (!call.signal.aborted) {
       const messages = await receiveNow(queue, call)
       const remainingMs = deadlineMs - performance.now()
@@ -36,13 +36,13 @@ export function createReceiver(engine: Engine) {
  * fauxqs stores times of the system clock. If the clock is set back, messages would wait until the clock reaches those
  * times again, so this function also sets the stored times back.
  */
-function clockFollower(): (queue: Queue) => void {
-  const starts = new WeakMap<Queue, number>()
+function createClockFollower(): (queue: Queue) => void {
+  const startMsByQueue = new WeakMap<Queue, number>()
   return (queue) => {
     const nowMs = Date.now()
     const startMs = nowMs - performance.now()
-    const backMs = (starts.get(queue) ?? startMs) - startMs
-    starts.set(queue, startMs)
+    const backMs = (startMsByQueue.get(queue) ?? startMs) - startMs
+    startMsByQueue.set(queue, startMs)
     if (backMs < 1000) return
     for (const entry of queue.inflightMessages.values()) entry.visibilityDeadline -= backMs
     for (const message of queue.delayedMessages.filter(({ sentTimestamp }) => sentTimestamp > nowMs)) {
@@ -60,7 +60,7 @@ export function releaseMessages(engine: Engine, { input }: AwsCall, output: Json
 
 const handlesOf = (messages: JsonObject[]) => messages.map((message) => String(message['ReceiptHandle']))
 
-function waitSeconds(queue: Queue, input: JsonObject): number {
+function waitSecondsOf(queue: Queue, input: JsonObject): number {
   return Number(input['WaitTimeSeconds'] ?? queue.attributes['ReceiveMessageWaitTimeSeconds'] ?? 0)
 }
 

@@ -4,7 +4,7 @@ import type { AwsCall } from '../http/service.ts'
 
 /** SQS rejects characters outside XML, such as lone surrogates. */
 const forbiddenCharacter = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u
-const receiptHandle = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
+const receiptHandlePattern = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 const maximumDelaySeconds = 900
 const maximumWaitSeconds = 20
 const maximumBatchEntries = 10
@@ -14,7 +14,7 @@ type Check = (input: JsonObject) => AwsServiceError | undefined
 /** Detects inputs that AWS rejects but fauxqs accepts, by action. Entries of a batch are checked individually. */
 const checks: Readonly<Record<string, Check>> = {
   CreateQueue: ({ QueueName: name }) =>
-    String(name).endsWith('.fifo') ? invalidParameter('FIFO queues are not supported here.') : undefined,
+    String(name).endsWith('.fifo') ? invalidParameterError('FIFO queues are not supported here.') : undefined,
   SendMessage: checkMessage,
   SendMessageBatch: checkMessage,
   ReceiveMessage: ({ WaitTimeSeconds: wait }) => checkRange('WaitTimeSeconds', wait, maximumWaitSeconds),
@@ -39,19 +39,21 @@ export async function performChecked(
 
 async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall) => Promise<JsonObject>) {
   const entries = objectsIn(call.input['Entries'])
-  const rejected = new Map<JsonObject, JsonObject>()
+  const rejectedEntries = new Map<JsonObject, JsonObject>()
   for (const entry of entries) {
     const error = check(entry)
     if (error === undefined) continue
-    rejected.set(entry, { Id: entry['Id'], SenderFault: true, Code: error.code, Message: error.message })
+    rejectedEntries.set(entry, { Id: entry['Id'], SenderFault: true, Code: error.code, Message: error.message })
   }
   // fauxqs rejects a malformed batch as a whole.
-  if (rejected.size === 0 || !isWellFormed(entries)) return perform(call)
+  if (rejectedEntries.size === 0 || !isWellFormed(entries)) return perform(call)
 
-  const accepted = entries.filter((entry) => !rejected.has(entry))
+  const acceptedEntries = entries.filter((entry) => !rejectedEntries.has(entry))
   const output =
-    accepted.length === 0 ? { Successful: [] } : await perform({ ...call, input: { ...call.input, Entries: accepted } })
-  return { ...output, Failed: [...objectsIn(output['Failed']), ...rejected.values()] }
+    acceptedEntries.length === 0
+      ? { Successful: [] }
+      : await perform({ ...call, input: { ...call.input, Entries: acceptedEntries } })
+  return { ...output, Failed: [...objectsIn(output['Failed']), ...rejectedEntries.values()] }
 }
 
 const isWellFormed = (entries: JsonObject[]) =>
@@ -68,13 +70,13 @@ function checkMessage(message: JsonObject): AwsServiceError | undefined {
 
 /** As on AWS, an outdated handle is ignored, and a handle that was never issued is an error. */
 function checkHandle({ ReceiptHandle: handle }: JsonObject): AwsServiceError | undefined {
-  if (typeof handle !== 'string' || handle === '' || receiptHandle.test(handle)) return undefined
+  if (typeof handle !== 'string' || handle === '' || receiptHandlePattern.test(handle)) return undefined
   return new AwsServiceError('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.')
 }
 
 function checkRange(name: string, value: unknown, maximum: number): AwsServiceError | undefined {
-  const inRange = value === undefined || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maximum)
-  return inRange ? undefined : invalidParameter(`${name} must be a whole number from 0 to ${maximum}.`)
+  const isInRange = value === undefined || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maximum)
+  return isInRange ? undefined : invalidParameterError(`${name} must be a whole number from 0 to ${maximum}.`)
 }
 
-const invalidParameter = (message: string) => new AwsServiceError('InvalidParameterValue', message)
+const invalidParameterError = (message: string) => new AwsServiceError('InvalidParameterValue', message)
