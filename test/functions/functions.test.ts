@@ -14,7 +14,7 @@ import { version } from '@platform/core/lib/version'
 import { apiFunctions, functionNames } from '@platform/core/updates/function-names'
 import { probeEvent } from '@platform/core/updates/version-probe'
 import { packFiles } from '@platform/http/portal/pack'
-import { getEvent, readiness, smokeRequests } from '@platform/worker/updates/smoke'
+import { getEvent, readinessRequest, smokeRequests } from '@platform/worker/updates/smoke'
 import { afterAll, expect, test, vi } from 'vitest'
 import { handler as bootstrap } from '../../functions/bootstrap.ts'
 import { advanceClock } from '../support/clock.ts'
@@ -115,8 +115,8 @@ test.each(smokeRequests)(
 )
 
 test('the smoke request for readiness reads the store', async () => {
-  const handler = await importHandler(readiness.functionName)
-  expect(await countStoreCalls(() => handler(getEvent(readiness.path)))).toBeGreaterThan(0)
+  const handler = await importHandler(readinessRequest.functionName)
+  expect(await countStoreCalls(() => handler(getEvent(readinessRequest.path)))).toBeGreaterThan(0)
 })
 
 const json = 'application/json'

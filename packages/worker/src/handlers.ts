@@ -1,6 +1,6 @@
 import type { OperationHandlers } from '@platform/core/operations/run'
 
-/** The first operation loads the handlers; a scan does not need them. */
+/** Loads the handlers at the first operation, because a scan does not need them. */
 export const moduleOperations = async (): Promise<OperationHandlers> =>
   (await import('./modules/handlers.ts')).moduleHandlers()
 

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { routes } from '@platform/contract/index'
 import { apiFunctions } from '@platform/core/updates/function-names'
-import { readiness, smokeRequests } from '@platform/worker/updates/smoke'
+import { readinessRequest, smokeRequests } from '@platform/worker/updates/smoke'
 import { TargetError } from '@platform/worker/updates/target/port'
 import { platformFunctions } from './support/feed.ts'
 import { type Behaviour, good, MemoryTarget, type TargetCall } from './support/memory-target.ts'
@@ -83,10 +83,10 @@ test('accepts a function that requires a token', async () => {
 test('has one request for each API function, two of them with an exact status', () => {
   expect(smokeRequests.map(({ functionName }) => functionName).toSorted()).toEqual(apiFunctions.toSorted())
   expect(smokeRequests.filter(({ status }) => status !== undefined)).toEqual([
-    readiness,
+    readinessRequest,
     { functionName: 'portal', path: '/', status: 200 },
   ])
-  expect(readiness).toEqual({ functionName: 'health', path: '/health/ready', status: 200 })
+  expect(readinessRequest).toEqual({ functionName: 'health', path: '/health/ready', status: 200 })
 })
 
 test('prefers GET routes that need a sign-in, because they have no effect', () => {

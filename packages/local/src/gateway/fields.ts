@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import { hopByHop } from '@platform/worker/runtimes/instance-request'
+import { hopByHopHeaders } from '@platform/worker/runtimes/instance-request'
 import type { Sender } from './sender.ts'
 import { amazonTrace } from './trace.ts'
 
 /** API Gateway does not forward these headers. */
-export const connectionHeaders: ReadonlySet<string> = new Set([...hopByHop, 'expect'])
+export const connectionHeaders: ReadonlySet<string> = new Set([...hopByHopHeaders, 'expect'])
 
 /** Returns cookies separately, as in payload format 2.0. */
 export function eventHeaders(

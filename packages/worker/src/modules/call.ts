@@ -19,7 +19,7 @@ import { moduleClient } from './client.ts'
 /** API Gateway times out after 30 seconds. Lambda limits a payload to 6 MB, which is 4.5 MB before Base64. */
 const defaultLimits = { timeoutMs: 25_000, maxBytes: 4_500_000 }
 
-const errorCodes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
+const errorCodeByKind: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
   unavailable: 'module_unavailable',
   timeout: 'module_timeout',
   crashed: 'module_failed',
@@ -30,7 +30,7 @@ const errorCodes: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
 
 /**
  * Calls a module and records the events that it publishes in its response. Throws `module_unavailable` if the module
- * did not process the request, `module_timeout` or `module_failed`.
+ * did not process the request, otherwise `module_timeout` or `module_failed`.
  */
 export async function callModule(
   deployment: Deployment,
@@ -39,7 +39,7 @@ export async function callModule(
 ): Promise<ModuleResponse> {
   const runtime = await moduleClient()
   const response = await runtime.request(deployment, request, limits).catch((error: unknown) => {
-    throw error instanceof RuntimeError ? platformError(errorCodes[error.problem], {}, { cause: error }) : error
+    throw error instanceof RuntimeError ? platformError(errorCodeByKind[error.problem], {}, { cause: error }) : error
   })
   await record(deployment.moduleId, publishedIn(deployment.moduleId, response.headers))
   // The instance is starting or being replaced and has not processed the request; a retry may reach the right instance.
@@ -47,7 +47,7 @@ export async function callModule(
   return response
 }
 
-/** The caller gets its response even if recording fails, because its request is complete. */
+/** Records published events. The caller receives its response even if this fails, because its request is complete. */
 async function record(moduleId: string, published: readonly PublishedEvent[]): Promise<void> {
   if (published.length === 0) return
   try {

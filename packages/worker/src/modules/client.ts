@@ -4,16 +4,16 @@ import { tokenOf } from '../runtimes/token.ts'
 
 let client: Promise<ModuleClient> | undefined
 
-/** For functions that only call modules: loads no code for deployments or images. */
+/** Opens a client for functions that only call modules. It loads no code for deployments or images. */
 export const moduleClient = (): Promise<ModuleClient> =>
-  (client ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? lambdaClient() : hostClient())
+  (client ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? openLambdaClient() : openHostClient())
 
-async function hostClient(): Promise<ModuleClient> {
+async function openHostClient(): Promise<ModuleClient> {
   const { hostedRuntime } = await import('../runtimes/hosted.ts')
   return hostedRuntime()
 }
 
-async function lambdaClient(): Promise<ModuleClient> {
+async function openLambdaClient(): Promise<ModuleClient> {
   const { lambdaRequest } = await import('../runtimes/lambda/request.ts')
   return { request: lambdaRequest({}, tokenOf) }
 }

@@ -33,11 +33,11 @@ export async function revertInstall(
   const result = { status: 'Failed', outcome: describeReason(reason) } as const
   await finishWith(lease, result, release.moduleId, (state) => ({
     writes: state.module?.jobId === operation.id ? restoreWrites(state, installPlan(operation), operation.id) : [],
-    events: [failed(operation, release, reason)],
+    events: [failedEvent(operation, release, reason)],
   }))
 }
 
-/** Appends the error code, under which the documentation describes the error. */
+/** Appends the error code, which the documentation explains. */
 const describeReason = ({ message, code }: ModuleErrorClassification): string =>
   code === undefined ? message : `${message} (${code})`
 
@@ -66,7 +66,7 @@ function restoreWrites(
 
 const maxMessageLength = 1000
 
-const failed = (
+const failedEvent = (
   { id: jobId }: OperationRecord,
   { moduleId, version }: ModuleRelease,
   { message, code }: ModuleErrorClassification,

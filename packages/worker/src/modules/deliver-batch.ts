@@ -13,9 +13,9 @@ import { type DeliveryLease, type PendingEvent } from './delivery-state.ts'
 import { ownEvents, recordPublished } from './lifecycle/published.ts'
 import { type ServingModule } from './records.ts'
 
-const batchMs = 10_000
+const batchLimitMs = 10_000
 /** An event is dropped after this many individual failures. A failure without a response from the module counts twice. */
-const triesLimit = 5
+const maxTries = 5
 const [firstPauseMs, maxPauseMs] = [5000, 900_000]
 
 export interface DeliveryTarget {
@@ -23,27 +23,27 @@ export interface DeliveryTarget {
   record: ServingModule
 }
 
-/** If any event fails, the following calls deliver all events up to the last failed one individually. */
+/** Delivers a batch. If any event fails, the next calls deliver all events up to the last failed one individually. */
 export async function deliverBatch(
   target: DeliveryTarget,
   lease: DeliveryLease,
   batch: readonly PendingEvent[],
 ): Promise<DeliveryLease> {
   const { failed, problem } = await deliver(target, batch)
-  const last = failed.at(-1)
-  if (last === undefined) return { ...lease, failures: 0 }
-  const nextLease = { ...lease, carefulTo: last.sk }
+  const lastFailed = failed.at(-1)
+  if (lastFailed === undefined) return { ...lease, failures: 0 }
+  const nextLease = { ...lease, carefulTo: lastFailed.sk }
   return problem === undefined ? nextLease : backOff(nextLease)
 }
 
-/** A failure counts against the event even if the module crashes, because a probe has just succeeded. */
+/** Delivers an event after a probe. A failure counts against the event even if the module crashes. */
 export async function deliverOne(
   target: DeliveryTarget,
   lease: DeliveryLease,
   pending: PendingEvent,
 ): Promise<DeliveryLease> {
   const { runtime, record } = target
-  const { isResponding, published } = await probe(runtime, record.deployment, healthOnly(record))
+  const { isResponding, published } = await probe(runtime, record.deployment, manifestWithoutChecks(record))
   await recordPublished(record, published, { atMs: now(), name: 'probe' })
   if (!isResponding) return backOff(lease)
   const { failed, problem, message } = await deliver(target, [pending])
@@ -52,15 +52,15 @@ export async function deliverOne(
     : countFailure(lease, pending, { weight: problem === undefined ? 1 : 2, message })
 }
 
-const healthOnly = ({ release: { manifest } }: ServingModule) => ({
+const manifestWithoutChecks = ({ release: { manifest } }: ServingModule) => ({
   ...manifest,
   spec: { ...manifest.spec, healthChecks: [] },
 })
 
-/** Deletes handled events in the transaction that records the events published by the module. */
+/** Delivers events. Deletes the handled ones in the transaction that records the events published by the module. */
 async function deliver({ runtime, record }: DeliveryTarget, batch: readonly PendingEvent[]) {
   const events = batch.map(({ event }) => event)
-  const { handled, problem, published, failed } = await deliverEvents(runtime, record.deployment, events, batchMs)
+  const { handled, problem, published, failed } = await deliverEvents(runtime, record.deployment, events, batchLimitMs)
   await failpoint('module.delivered')
   const isHandled = ({ event: { id } }: PendingEvent) => handled.includes(id)
   const ownPublished = ownEvents(record.id, published)
@@ -77,7 +77,7 @@ async function countFailure(
   { weight, message }: { weight: number; message: string | undefined },
 ): Promise<DeliveryLease> {
   const { moduleId } = lease
-  if (tries + weight < triesLimit) {
+  if (tries + weight < maxTries) {
     await transact([patch(keys.moduleEvent(moduleId, sk), { add: { tries: weight } })])
     return backOff(lease)
   }
@@ -91,12 +91,12 @@ async function countFailure(
   return { ...lease, failures: 0 }
 }
 
-const pauseAfter = (failures: number): number => Math.min(firstPauseMs * 2 ** failures, maxPauseMs)
+const pauseMsAfter = (failures: number): number => Math.min(firstPauseMs * 2 ** failures, maxPauseMs)
 
 export const isBackingOff = ({ failures, backOffUntilMs }: DeliveryLease): boolean =>
-  isAhead(backOffUntilMs, pauseAfter(failures - 1))
+  isAhead(backOffUntilMs, pauseMsAfter(failures - 1))
 
 const backOff = (lease: DeliveryLease): DeliveryLease => {
-  const pauseMs = pauseAfter(lease.failures)
+  const pauseMs = pauseMsAfter(lease.failures)
   return { ...lease, failures: lease.failures + 1, backOffUntilMs: now() + pauseMs }
 }

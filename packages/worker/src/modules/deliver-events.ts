@@ -19,9 +19,9 @@ import { moduleClient } from './client.ts'
  */
 
 /** No batch starts after this time: a function has 30 seconds, and a batch may take ten. */
-const deliveryMs = 10_000
+const deliveryLimitMs = 10_000
 
-/** Does nothing if the module does not serve requests or another worker holds the lease. */
+/** Delivers the pending events of a module, unless it does not serve requests or another worker holds the lease. */
 export async function deliverPending(
   moduleId: string,
   openClient: () => Promise<ModuleClient> = moduleClient,
@@ -42,7 +42,7 @@ export async function deliverPending(
 }
 
 async function deliverWhileLeased(target: DeliveryTarget, lease: DeliveryLease): Promise<DeliveryLease> {
-  const untilMs = elapsedMs() + deliveryMs
+  const untilMs = elapsedMs() + deliveryLimitMs
   let current = lease
   while (!isBackingOff(current) && elapsedMs() < untilMs) {
     const pending = await nextEvents(target.record)

@@ -25,7 +25,7 @@ const pageSize = 50
 
 /**
  * Returns the next events, oldest first, or undefined if there are none to deliver. Drops expired and unreadable
- * events, and events that were queued for a release of another publisher.
+ * events, and events for a release of another publisher, so the result may be empty.
  */
 export async function nextEvents({ id: moduleId, release }: ModuleRecord): Promise<PendingEvent[] | undefined> {
   const { items } = await query({ ...keys.moduleEvents(moduleId), limit: pageSize })
@@ -34,16 +34,16 @@ export async function nextEvents({ id: moduleId, release }: ModuleRecord): Promi
   const publisher = publisherOf(release)
   const pending = parsed.filter((event) => event.ttl > nowSeconds() && event.publisher === publisher)
   const pendingKeys = new Set<unknown>(pending.map(({ sk }) => sk))
-  const dropped = items.flatMap(({ sk }) => (pendingKeys.has(sk) ? [] : [String(sk)]))
-  if (dropped.length > 0) {
+  const droppedKeys = items.flatMap(({ sk }) => (pendingKeys.has(sk) ? [] : [String(sk)]))
+  if (droppedKeys.length > 0) {
     // After an upgrade to another publisher, a worker that has read the old release must keep the new events.
     const current = await findModule(moduleId)
     if (current === undefined || publisherOf(current.release) !== publisher) return undefined
     log('warn', 'Dropped module events that had expired, were unreadable or belonged to another publisher', {
       moduleId,
-      dropped: dropped.length,
+      dropped: droppedKeys.length,
     })
-    await transact(dropped.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
+    await transact(droppedKeys.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
   }
   return pending
 }
@@ -82,7 +82,9 @@ const StoredLease = z.object({
 
 export type DeliveryLease = Progress & { moduleId: string; holder: string }
 
-/** Undefined if another worker holds the lease. Recognises its own lease if the acknowledgement was lost. */
+/**
+ * Acquires the lease. Returns undefined if another worker holds it. Recognises its own write if the response was lost.
+ */
 export async function acquireDelivery(moduleId: string): Promise<DeliveryLease | undefined> {
   const [key, holder] = [keys.moduleDelivery(moduleId), newNonce()]
   const set = { holder, untilMs: now() + leaseMs, ttl: nowSeconds() + 2 * eventRetentionSeconds }

@@ -4,7 +4,7 @@ import { type ErrorClassification } from '@platform/core/operations/run'
 import { RegistryError } from '@platform/oci/error'
 import { RuntimeError, type RuntimeErrorKind } from '../runtimes/port.ts'
 
-/** The operation cannot succeed, even with retries. The message is for users. */
+/** Thrown if an operation cannot succeed, even with retries. The message is for users. */
 export class OperationFailure extends Error {
   override readonly name = 'OperationFailure'
   readonly code: ModuleErrorCode | undefined
@@ -19,7 +19,7 @@ export interface ModuleErrorClassification extends ErrorClassification {
   code?: ModuleErrorCode
 }
 
-const transient = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
+const transientKinds = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
 
 export function classifyModuleError(error: unknown): ModuleErrorClassification {
   // The message already describes a failure of the module; other errors are logged with their cause.
@@ -31,7 +31,7 @@ export function classifyModuleError(error: unknown): ModuleErrorClassification {
 function classify(error: unknown): ModuleErrorClassification {
   if (error instanceof RegistryError) return { message: error.message, isFinal: error.problem !== 'unreachable' }
   if (error instanceof RuntimeError) {
-    return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !transient.has(error.problem) }
+    return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !transientKinds.has(error.problem) }
   }
   // A store error is transient.
   if (error instanceof PlatformError) return { message: error.message, isFinal: false }

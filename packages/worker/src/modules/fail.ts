@@ -36,7 +36,7 @@ export async function fail(
   if (await storeFailure(record, error)) await shutDown(runtime, deployment, { graceMs })
 }
 
-/** Returns false if the module has changed since it was read. */
+/** Stores the failure. Returns false if the module has changed since it was read. */
 async function storeFailure(
   record: ServingModule,
   { code, message: text }: { code: ModuleErrorCode; message: string },
@@ -50,11 +50,11 @@ async function storeFailure(
     subscriptions: [],
     updatedAtMs: now(),
   }
-  const unchanged = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
+  const isUnchanged = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
   const conflict = await retryOnConflictFor(async () =>
     commit(system(organisationId), {
       writes: [
-        patch(keys.module(moduleId), { set, remove: ['deployment'] }, unchanged),
+        patch(keys.module(moduleId), { set, remove: ['deployment'] }, isUnchanged),
         reserveRoutesWrite(await readRoutes(), moduleId, reservationOf(release)),
       ],
       events: [{ name: 'module.failed', subject: moduleId, data: { moduleId, version, code, message } }],

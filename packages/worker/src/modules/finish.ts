@@ -24,20 +24,20 @@ export async function finishWith(
   moduleId: string,
   changeOf: (state: InstallState) => FinishChange,
 ): Promise<InstallState> {
-  let before: InstallState | undefined
+  let previousState: InstallState | undefined
   const conflict = await retryOnConflictFor(async () => {
     const state = await currentInstallState(moduleId)
-    before = state
+    previousState = state
     const { writes, events } = changeOf(state)
-    const finished = finishChange(operation, end)
+    const endChange = finishChange(operation, end)
     return commit(system(operation.organisationId), {
-      writes: [...finished.writes, ...writes],
-      events: [...events, ...finished.events],
-      transitions: finished.transitions,
+      writes: [...endChange.writes, ...writes],
+      events: [...events, ...endChange.events],
+      transitions: endChange.transitions,
     })
   })
-  if (conflict || before === undefined) throw new LeaseLost(operation.id)
-  return before
+  if (conflict || previousState === undefined) throw new LeaseLost(operation.id)
+  return previousState
 }
 
 /**

@@ -27,8 +27,8 @@ import { dueJobs } from './job-schedule.ts'
 import { hasEvents } from './delivery-state.ts'
 
 /** Time limits of each health check and each background job. Their sum is less than the interval between heartbeats. */
-const probeMs = 5000
-const jobMs = 20_000
+const probeLimitMs = 5000
+const jobLimitMs = 20_000
 
 export interface HealthCheckInput {
   record: ServingModule
@@ -45,49 +45,49 @@ const unknownHealth: ModuleHealthRecord = {
 }
 
 /**
- * One heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its health
- * endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted for
- * each job, because some run daily. The first write claims the slots of the jobs, so that only one of two concurrent
- * heartbeats calls them.
+ * Performs one heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its
+ * health endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted
+ * for each job, because some run daily. The first write claims the slots of the jobs, so that only one of two
+ * concurrent heartbeats calls them.
  */
 export async function checkModule(runtime: ModuleRuntime, { record, health }: HealthCheckInput): Promise<void> {
   const before = health ?? unknownHealth
   const { manifest } = record.release
   const atMs = now()
-  const result = await probe(runtime, record.deployment, manifest, { timeoutMs: probeMs })
+  const result = await probe(runtime, record.deployment, manifest, { timeoutMs: probeLimitMs })
   const { due, slots } = result.isResponding
     ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs)
     : noneDue(before)
   const missed = result.isResponding ? 0 : before.missed + 1
   // A restart may cause one missed heartbeat, so the results of the previous checks remain.
   const checks = result.isResponding || missed >= missedLimit ? checksOf(result, atMs) : before.checks
-  const probed = { ...before, checks, missed, slots }
-  const first = await storeHealth(record, before, probed)
+  const probedHealth = { ...before, checks, missed, slots }
+  const storedHealth = await storeHealth(record, before, probedHealth)
   await failpoint('module.probed')
   await recordPublished(record, result.published, { atMs, name: 'probe' })
-  if (first === undefined) return
+  if (storedHealth === undefined) return
   const runs = await callJobs(
     runtime,
     record,
     due.map(({ id }) => id),
     atMs,
   )
-  const after = { ...first, missedRuns: missedRunsOf(first, manifest.spec.backgroundJobs, runs) }
-  if (!isDeepStrictEqual(after.missedRuns, first.missedRuns)) await storeHealth(record, first, after)
+  const after = { ...storedHealth, missedRuns: missedRunsOf(storedHealth, manifest.spec.backgroundJobs, runs) }
+  if (!isDeepStrictEqual(after.missedRuns, storedHealth.missedRuns)) await storeHealth(record, storedHealth, after)
   if (result.isResponding && !result.isHealthy) await resumeLifecycle(runtime, record)
   // The message about pending events may have been lost, so it is sent again.
   if (!result.isResponding || record.subscriptions.length === 0 || !(await hasEvents(record.id))) return
   await enqueueModuleDelivery(record.organisationId, record.id)
 }
 
-/** The health endpoint determines the health of a module that declares no checks. */
+/** Returns the checks of a module. If there are none, a failing health endpoint counts as an Unhealthy check. */
 function checksOf({ isResponding, isHealthy, checks }: Probe, checkedAtMs: number): StoredCheck[] {
   if (isHealthy || checks.length > 0) return checks
   const description = isResponding ? 'The health endpoint reports an error.' : 'The health endpoint does not respond.'
   return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
 }
 
-/** A skipped run counts as missed, because the previous run has not ended. */
+/** Counts the missed runs of each job. A skipped run is missed, because the previous run has not ended. */
 function missedRunsOf(
   { missedRuns: before }: ModuleHealthRecord,
   jobs: readonly { id: string }[],
@@ -104,7 +104,7 @@ function missedRunsOf(
 
 const noneDue = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
 
-/** Publishes changes of the health. Returns undefined if another heartbeat or an operation has changed the module. */
+/** Stores the health and publishes its changes. Returns undefined after a concurrent heartbeat or operation. */
 async function storeHealth(
   record: ModuleRecord,
   before: ModuleHealthRecord,
@@ -131,14 +131,14 @@ function changeEvents(
 ) {
   const { health } = after
   const about = { moduleId, version }
-  const missing = (missed: number, missedBefore: number, job?: { backgroundJobId: string }): EventOf[] =>
+  const missedEvents = (missed: number, missedBefore: number, job?: { backgroundJobId: string }): EventOf[] =>
     missed >= missedLimit && missedBefore < missedLimit
       ? [{ name: 'module.heartbeat_missed', subject: moduleId, data: { ...about, missed, ...job } }]
       : []
   const events = [
-    ...missing(after.missed, before.missed),
+    ...missedEvents(after.missed, before.missed),
     ...Object.entries(after.missedRuns).flatMap(([backgroundJobId, missed]) =>
-      missing(missed, before.missedRuns[backgroundJobId] ?? 0, { backgroundJobId }),
+      missedEvents(missed, before.missedRuns[backgroundJobId] ?? 0, { backgroundJobId }),
     ),
   ]
   if (health !== before.health) {
@@ -151,7 +151,7 @@ function changeEvents(
 async function callJobs(runtime: ModuleRuntime, record: ServingModule, jobIds: readonly string[], atMs: number) {
   const runs = await Promise.all(
     jobIds.map(async (jobId) => {
-      const { outcome, message, published } = await runJob(runtime, record.deployment, jobId, jobMs)
+      const { outcome, message, published } = await runJob(runtime, record.deployment, jobId, jobLimitMs)
       if (outcome !== 'Completed')
         log('warn', 'Module background job failed', {
           moduleId: record.id,
@@ -171,13 +171,13 @@ type HealthCounts = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 const missedOf = ({ missed, missedRuns }: Omit<HealthCounts, 'checks'>): number =>
   Math.max(missed, ...Object.values(missedRuns))
 
-/** Informational checks have no effect. */
+/** Returns the health of a module. Informational checks have no effect. */
 export function healthOf({ checks, ...counts }: HealthCounts): ModuleHealth {
   if (missedOf(counts) >= missedLimit) return 'Unhealthy'
-  const relevant = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))
-  const isDown = relevant.some(({ status, tags }) => status === 'Unhealthy' && tags.includes('critical'))
+  const failingChecks = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))
+  const isDown = failingChecks.some(({ status, tags }) => status === 'Unhealthy' && tags.includes('critical'))
   if (isDown) return 'Unhealthy'
-  return relevant.length > 0 ? 'Degraded' : 'Healthy'
+  return failingChecks.length > 0 ? 'Degraded' : 'Healthy'
 }
 
 export const healthItem = (record: Omit<ModuleHealthRecord, 'health'>): Item => ({

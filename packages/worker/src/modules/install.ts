@@ -24,7 +24,7 @@ import { finishWith, type FinishChange } from './finish.ts'
 import { recordPublished } from './lifecycle/published.ts'
 import { reportedState, reservationOf, type ServingModule } from './records.ts'
 
-const registryMs = 30_000
+const registryLimitMs = 30_000
 
 /**
  * Verifies a release again before use: its image may have been deleted, and its key may have left the trust list since
@@ -33,7 +33,7 @@ const registryMs = 30_000
 async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
   const { verifiedBy: _, ...unverified } = release
   const { registry = '', repository = '' } = parseReference(release.repository) ?? {}
-  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryMs })
+  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryLimitMs })
   const image = await readImage(client, repository, release.digest)
   if (image === undefined) throw new OperationFailure(`${release.repository}@${release.digest} no longer exists.`)
   // Verifies the digest of the image that will run: a signature of one member of an index does not cover the others.
@@ -44,7 +44,7 @@ async function reverifyRelease(release: ModuleRelease): Promise<ModuleRelease> {
 }
 
 /**
- * Installs a release, or replaces the installed one. Every attempt runs all steps again, and each step is
+ * Installs a release, or replaces the installed release. Every attempt runs all steps again, and each step is
  * idempotent. One transaction at the end publishes the release; until then the module is unchanged for all callers.
  */
 export async function install(lease: OperationLease, runtime: ModuleRuntime): Promise<void> {
@@ -118,8 +118,9 @@ function publishChange(
   const { moduleId, version, manifest, isVerified } = release
   const { apiBasePath } = manifest.spec
   if (record?.jobId !== jobId) throw new OperationFailure('Another operation has changed the module.')
-  const other = findRouteConflict(routes, moduleId, apiBasePath)
-  if (other !== undefined) throw new OperationFailure(`Module ${other} already uses the API path ${apiBasePath}.`)
+  const conflictingId = findRouteConflict(routes, moduleId, apiBasePath)
+  if (conflictingId !== undefined)
+    throw new OperationFailure(`Module ${conflictingId} already uses the API path ${apiBasePath}.`)
   const { subscriptions, warnings } = reportedState(result, manifest)
   const set = {
     state: 'Running',
@@ -148,7 +149,7 @@ function publishChange(
   }
 }
 
-/** The replaced release receives no more requests. If its removal fails, the heartbeat removes it. */
+/** Removes a replaced deployment, which receives no more requests. If this fails, the heartbeat removes it. */
 async function removeReplaced(runtime: ModuleRuntime, record: ServingModule): Promise<void> {
   const { deployment } = record
   try {

@@ -18,17 +18,17 @@ export function dueJobs(
   nowMs: number,
 ): { due: BackgroundJob[]; slots: JobSchedule } {
   // A Map, because a job id may be `constructor`, a property of every object.
-  const last = new Map(Object.entries(before))
-  const slots = jobs.map((job) => ({ job, slotMs: slotOf(job, last.get(job.id), nowMs) }))
+  const lastDueTimes = new Map(Object.entries(before))
+  const slots = jobs.map((job) => ({ job, slotMs: slotOf(job, lastDueTimes.get(job.id), nowMs) }))
   return {
-    due: slots.filter(({ job, slotMs }) => slotMs !== last.get(job.id)).map(({ job }) => job),
+    due: slots.filter(({ job, slotMs }) => slotMs !== lastDueTimes.get(job.id)).map(({ job }) => job),
     slots: Object.fromEntries(slots.map(({ job, slotMs }) => [job.id, slotMs])),
   }
 }
 
 function slotOf({ intervalSeconds }: BackgroundJob, lastMs: number | undefined, nowMs: number): number {
   const intervalMs = intervalSeconds * 1000
-  // If the last call is in the future, the clock was set back after it.
+  // If the last due time is far in the future, the clock was set back.
   if (lastMs === undefined || lastMs > nowMs + intervalMs) return nowMs
   const toleranceMs = Math.min(maxToleranceMs, intervalMs / 2)
   return lastMs + intervalMs * Math.max(0, Math.floor((nowMs + toleranceMs - lastMs) / intervalMs))

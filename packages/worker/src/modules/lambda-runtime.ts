@@ -8,7 +8,7 @@ import { lambdaRuntime } from '../runtimes/lambda/runtime.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { tokenOf } from '../runtimes/token.ts'
 
-/** Images are copied to `PLAT_MODULE_REPOSITORY`, in ECR or another registry that Lambda reads. */
+/** Opens the runtime that copies images to `PLAT_MODULE_REPOSITORY`, in ECR or another registry that Lambda reads. */
 export function openLambdaRuntime(): ModuleRuntime {
   const reference = parseReference(config.PLAT_MODULE_REPOSITORY)
   if (reference === undefined) throw new Error('PLAT_MODULE_REPOSITORY must name a registry and a path in it.')

@@ -20,35 +20,33 @@ export const hasDeployment = (record: ModuleRecord): record is ServingModule =>
   isServing(record) && record.deployment !== undefined
 
 /** Limits per module, because all modules share the item of the route reservations. */
-const subscriptionLimit = 50
-const warningLimit = 20
+const maxSubscriptions = 50
+const maxWarnings = 20
 
-/** Limits the state that a module reports at its start to the size that is stored. */
+/** Returns the state that a module reports at its start, without undeclared subscriptions and within the limits. */
 export function reportedState(
-  { subscriptions: all, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>,
+  { subscriptions: reportedTypes, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>,
   { spec }: ModuleManifest,
 ) {
   const declared = spec.events ?? []
-  const subscriptions = all.filter((type) => isSubscribed({ events: declared }, type))
-  const undeclared = all.filter((type) => !subscriptions.includes(type))
+  const subscriptions = reportedTypes.filter((type) => isSubscribed({ events: declared }, type))
+  const undeclaredTypes = reportedTypes.filter((type) => !subscriptions.includes(type))
   return {
-    subscriptions: subscriptions.slice(0, subscriptionLimit),
-    warnings: truncated(subscriptions, [...undeclared.map(undeclaredWarning), ...warnings]),
+    subscriptions: subscriptions.slice(0, maxSubscriptions),
+    warnings: limitWarnings(subscriptions, [...undeclaredTypes.map(undeclaredWarning), ...warnings]),
   }
 }
 
 const undeclaredWarning = (type: string): string =>
   `${sanitize(type, 200)} is not in spec.events, so the module does not receive it.`
 
-const truncated = (subscriptions: readonly string[], warnings: readonly string[]): string[] =>
+const limitWarnings = (subscriptions: readonly string[], warnings: readonly string[]): string[] =>
   [
-    ...(subscriptions.length > subscriptionLimit
-      ? [`Only the first ${subscriptionLimit} subscriptions are used.`]
-      : []),
+    ...(subscriptions.length > maxSubscriptions ? [`Only the first ${maxSubscriptions} subscriptions are used.`] : []),
     ...warnings,
-  ].slice(0, warningLimit)
+  ].slice(0, maxWarnings)
 
-/** The route reservation of a module. */
+/** Returns the route reservation of a module. */
 export function reservationOf(
   release: ModuleRelease,
   serving: { deployment?: Deployment; subscriptions?: string[] } = {},

@@ -17,9 +17,9 @@ import { fail, logErrors } from './fail.ts'
 import { recordPublished } from './lifecycle/published.ts'
 import { reportedState, reservationOf, type ServingModule } from './records.ts'
 
-const describeMs = 5000
+const describeLimitMs = 5000
 
-interface Redeployed {
+interface RedeployedModule {
   record: ServingModule
   deployment: Deployment
 }
@@ -32,19 +32,22 @@ interface Redeployed {
 export async function restartAll(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
   if (missing.length === 0) return []
   log('warn', 'Starting modules that should be running', { modules: missing.map(({ id }) => id) })
-  const redeployed = await Promise.all(missing.map((record) => redeploy(runtime, record)))
-  const deployed = redeployed.filter((each) => typeof each === 'object')
-  const candidates = deployed.map(({ record, deployment }) => ({ deployment, manifest: record.release.manifest }))
+  const outcomes = await Promise.all(missing.map((record) => redeploy(runtime, record)))
+  const redeployedModules = outcomes.filter((each) => typeof each === 'object')
+  const candidates = redeployedModules.map(({ record, deployment }) => ({
+    deployment,
+    manifest: record.release.manifest,
+  }))
   const results = await runLifecycle(runtime, candidates)
   const storing = results.map((result, index) =>
-    logErrors(result.moduleId, () => storeResult(runtime, deployed[index], result)),
+    logErrors(result.moduleId, () => storeResult(runtime, redeployedModules[index], result)),
   )
   await Promise.all(storing)
-  return missing.filter((_, index) => redeployed[index] === 'down')
+  return missing.filter((_, index) => outcomes[index] === 'down')
 }
 
-/** After a transient error, the next heartbeat retries; a final error fails the module. */
-async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<Redeployed | 'down' | 'failed'> {
+/** Deploys a module again. After a transient error, the next heartbeat retries; a final error fails the module. */
+async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<RedeployedModule | 'down' | 'failed'> {
   const { version, repository, digest } = record.release
   const { id, moduleId } = record.deployment
   const { organisationId } = record
@@ -67,7 +70,7 @@ async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<
  * `runLifecycle`.
  */
 export async function logReload(runtime: ModuleRuntime, { release, deployment }: ServingModule): Promise<void> {
-  const request = { method: 'GET', path: '/describe', limitMs: describeMs, schema: InstanceDescription } as const
+  const request = { method: 'GET', path: '/describe', limitMs: describeLimitMs, schema: InstanceDescription } as const
   const description = await callControl(runtime, deployment, request)
   if (description.isDone) logSlotWarning(description.body, release.manifest)
 }
@@ -75,7 +78,7 @@ export async function logReload(runtime: ModuleRuntime, { release, deployment }:
 /** Runs the hooks of a deployed module that was never started, because the process that deployed it was terminated. */
 export async function resumeLifecycle(runtime: ModuleRuntime, record: ServingModule): Promise<void> {
   const { deployment } = record
-  const request = { method: 'GET', path: '/describe', limitMs: describeMs, schema: InstanceDescription } as const
+  const request = { method: 'GET', path: '/describe', limitMs: describeLimitMs, schema: InstanceDescription } as const
   const response = await callControl(runtime, deployment, request)
   await recordPublished(record, response.published, { atMs: now(), name: 'describe' })
   if (!response.isDone || !['Loading', 'Configured'].includes(response.body.state)) return
@@ -85,7 +88,7 @@ export async function resumeLifecycle(runtime: ModuleRuntime, record: ServingMod
 
 async function storeResult(
   runtime: ModuleRuntime,
-  redeployed: Redeployed | undefined,
+  redeployed: RedeployedModule | undefined,
   result: LifecycleResult,
 ): Promise<void> {
   if (redeployed === undefined) return
@@ -96,9 +99,9 @@ async function storeResult(
   log('warn', 'Module stopped during start', { moduleId: record.id, reason: result.error.message })
 }
 
-/** Writes only if the deployment or the reported state has changed. */
+/** Stores the deployment and the reported state if one of them has changed. */
 export async function storeDeployment(
-  { record, deployment }: Redeployed,
+  { record, deployment }: RedeployedModule,
   reported: Pick<LifecycleResult, 'subscriptions' | 'warnings'>,
 ): Promise<void> {
   const { manifest } = record.release
@@ -109,10 +112,10 @@ export async function storeDeployment(
   )
   if (isSame) return
   const set = { deployment: serialise(deployment), subscriptions, warnings }
-  const unmodified = { updatedAtMs: { is: record.updatedAtMs }, jobId: unchanged(record.jobId) }
+  const isUnmodified = { updatedAtMs: { is: record.updatedAtMs }, jobId: unchanged(record.jobId) }
   const conflict = await retryOnConflictFor(async () =>
     transact([
-      patch(keys.module(record.id), { set }, unmodified),
+      patch(keys.module(record.id), { set }, isUnmodified),
       reserveRoutesWrite(await readRoutes(), record.id, reservationOf(record.release, { deployment, subscriptions })),
     ]),
   )

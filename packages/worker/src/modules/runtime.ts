@@ -3,7 +3,7 @@ import { type ModuleRuntime } from '../runtimes/port.ts'
 
 let runtime: Promise<ModuleRuntime> | undefined
 
-/** Imports only the configured runtime (`PLAT_MODULE_RUNTIME`). */
+/** Opens the configured runtime (`PLAT_MODULE_RUNTIME`). Imports no other runtime. */
 export const moduleRuntime = (): Promise<ModuleRuntime> =>
   (runtime ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? openLambda() : openHosted())
 

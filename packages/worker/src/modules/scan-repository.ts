@@ -19,9 +19,9 @@ import valid from 'semver/functions/valid.js'
 
 const maxConcurrentRequests = 4
 /** Maximum number of resolved tags: several may refer to one release. */
-const tagLimit = 2 * releaseLimit
-const listLimit = 5000
-const [reasonLength, problemLength] = [500, 150]
+const maxResolvedTags = 2 * releaseLimit
+const maxListedTags = 5000
+const [maxReasonLength, maxProblemLength] = [500, 150]
 
 export interface Repository {
   client: RegistryClient
@@ -45,21 +45,22 @@ export async function scanRepository(
 ): Promise<RepositoryContents> {
   const problems: string[] = []
   const digests = await digestsOf(repository, problems)
-  const known = new Map<string, CatalogRelease | InvalidRelease>()
-  for (const release of [...(before?.releases ?? []), ...(before?.others ?? [])]) known.set(release.digest, release)
+  const knownReleases = new Map<string, CatalogRelease | InvalidRelease>()
+  for (const release of [...(before?.releases ?? []), ...(before?.others ?? [])])
+    knownReleases.set(release.digest, release)
   const releases: CatalogRelease[] = []
   const others: InvalidRelease[] = []
   const add = (release: CatalogRelease | InvalidRelease) =>
     'moduleId' in release ? releases.push(release) : others.push(release)
   await forEachLimit(maxConcurrentRequests, digests, async (digest) => {
     try {
-      const release = known.get(digest) ?? (await readRelease(repository, digest))
+      const release = knownReleases.get(digest) ?? (await readRelease(repository, digest))
       add('moduleId' in release ? await withVerification(repository, release) : release)
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error
       problems.push(error.message)
       // A release that is unreachable at present keeps its previous state.
-      const release = known.get(digest)
+      const release = knownReleases.get(digest)
       if (release !== undefined) add(release)
     }
   })
@@ -76,17 +77,18 @@ const newestFirst = (a: CatalogRelease, b: CatalogRelease): number =>
 /** Signatures and attestations are stored next to images, under tags derived from digests. */
 const isOfDigest = (tag: string): boolean => /^sha256-[0-9a-f]{64}/.test(tag)
 
-/** The unique digests of a repository's tags; if there are too many tags, those of the newest versions. */
+/** Returns the unique digests of a repository's tags; if there are too many tags, those of the newest versions. */
 async function digestsOf({ client, name }: Repository, problems: string[]): Promise<string[]> {
   const tags: string[] = []
   for await (const tag of client.tags(name)) {
     if (!isOfDigest(tag)) tags.push(tag)
     // Sorting millions of tags would block the process.
-    if (tags.length === listLimit) break
+    if (tags.length === maxListedTags) break
   }
-  if (tags.length > tagLimit) problems.push(`It has ${tags.length} tags; ${tagLimit} of them are scanned.`)
+  if (tags.length > maxResolvedTags)
+    problems.push(`It has ${tags.length} tags; ${maxResolvedTags} of them are scanned.`)
   const digests = new Set<string>()
-  await forEachLimit(maxConcurrentRequests, tags.toSorted(byVersion).slice(0, tagLimit), async (tag) => {
+  await forEachLimit(maxConcurrentRequests, tags.toSorted(byVersion).slice(0, maxResolvedTags), async (tag) => {
     const descriptor = await client.resolve(name, tag)
     if (descriptor !== undefined && digests.size < releaseLimit) digests.add(descriptor.digest)
   })
@@ -99,7 +101,7 @@ function byVersion(a: string, b: string): number {
   return compareBuild(second, first)
 }
 
-/** Returns an invalid release with its problem if the image is not a module. */
+/** Reads a release. Returns an invalid release if the image is no valid module, with a problem if it has labels. */
 async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {
     const image = await readImage(client, name, digest)
@@ -122,7 +124,7 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
     }
   } catch (error) {
     if (error instanceof PlatformError) return invalidRelease(digest, error.message)
-    // Permanently invalid, unlike a release that is unreachable at present.
+    // The image is permanently invalid, unlike one that is unreachable at present.
     if (error instanceof RegistryError && error.problem === 'invalid') return { digest }
     throw error
   }
@@ -130,7 +132,7 @@ async function readRelease({ client, name }: Repository, digest: string): Promis
 
 const invalidRelease = (digest: string, problem: string): InvalidRelease => ({
   digest,
-  problem: `${digest.slice(0, 19)}…: ${problem}`.slice(0, problemLength).toWellFormed(),
+  problem: `${digest.slice(0, 19)}…: ${problem}`.slice(0, maxProblemLength).toWellFormed(),
 })
 
 async function withVerification({ client, name }: Repository, release: CatalogRelease): Promise<CatalogRelease> {
@@ -138,5 +140,5 @@ async function withVerification({ client, name }: Repository, release: CatalogRe
   const digests = [release.digest, release.imageDigest ?? release.digest]
   const verdict = await verifyImage(client, name, digests, config.PLAT_MODULE_KEYS, { atMs: now() })
   if (verdict.isVerified) return { ...facts, isVerified: true, verifiedBy: verdict.by }
-  return { ...facts, isVerified: false, reason: verdict.reason.slice(0, reasonLength).toWellFormed() }
+  return { ...facts, isVerified: false, reason: verdict.reason.slice(0, maxReasonLength).toWellFormed() }
 }

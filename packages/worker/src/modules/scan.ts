@@ -10,9 +10,9 @@ import { type RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { scanRepository } from './scan-repository.ts'
 
-/** Time limit for one registry. Unread repositories keep their state, and the next scan continues from there. */
-const registryMs = 60_000
-const [repositoryLimit, repositoriesAtOnce] = [1000, 4]
+/** Time limit for one registry. Repositories that were not read by then keep their state until the next scan. */
+const registryLimitMs = 60_000
+const [maxRepositories, maxConcurrentRepositories] = [1000, 4]
 
 interface ScanTarget {
   reference: string
@@ -38,11 +38,11 @@ export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promis
     registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, known)),
   )
   const repositories = results.flatMap(({ records }) => records)
-  const scanned = { scannedAtMs: now(), problems: results.flatMap((each) => each.problems) }
-  await storeCatalog({ repositories, scan: scanned }, before)
+  const scanSummary = { scannedAtMs: now(), problems: results.flatMap((each) => each.problems) }
+  await storeCatalog({ repositories, scan: scanSummary }, before)
   log('info', 'Module sources scanned', {
     repositories: repositories.length,
-    problems: scanned.problems,
+    problems: scanSummary.problems,
   })
 }
 
@@ -53,11 +53,11 @@ async function scanRegistry(
   sources: readonly { source: Source; sourceIndex: number }[],
   known: Known,
 ): Promise<ScanResult> {
-  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryMs })
+  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryLimitMs })
   const results: ScanResult = { records: [], problems: [] }
   const targets = await targetsOf(client, sources, known, results.problems)
   let isDown = false
-  await forEachLimit(repositoriesAtOnce, targets, async ({ reference, name, sourceIndex }) => {
+  await forEachLimit(maxConcurrentRepositories, targets, async ({ reference, name, sourceIndex }) => {
     const before = known.get(reference)
     try {
       if (isDown) throw new RegistryError('unreachable', '')
@@ -81,7 +81,7 @@ function describeError(error: unknown, reference: string): string {
   return 'The scan failed; see the log.'
 }
 
-/** The unique repositories of one registry's sources. If the registry cannot list them, returns the known ones. */
+/** Returns the repositories of one registry's sources. If the registry cannot list them, returns the known ones. */
 async function targetsOf(
   client: RegistryClient,
   sources: readonly { source: Source; sourceIndex: number }[],
@@ -96,8 +96,8 @@ async function targetsOf(
       if (!targets.has(reference)) targets.set(reference, { reference, name, sourceIndex })
     }
   }
-  if (targets.size > repositoryLimit) problems.push(`${registry}: only ${repositoryLimit} repositories are scanned.`)
-  return [...targets.values()].slice(0, repositoryLimit)
+  if (targets.size > maxRepositories) problems.push(`${registry}: only ${maxRepositories} repositories are scanned.`)
+  return [...targets.values()].slice(0, maxRepositories)
 }
 
 async function listRepositories(
@@ -110,7 +110,7 @@ async function listRepositories(
   try {
     for await (const name of client.repositories()) {
       if (isInSource(source, name)) names.push(name)
-      if (names.length > repositoryLimit) break
+      if (names.length > maxRepositories) break
     }
     return names
   } catch (error) {
@@ -121,7 +121,7 @@ async function listRepositories(
   }
 }
 
-/** A release that could not be scanned is no longer verified if its key has left the trust list. */
+/** Updates a release that could not be scanned: it is no longer verified if its key has left the trust list. */
 function withCurrentTrust(release: CatalogRelease): CatalogRelease {
   const { verifiedBy, ...facts } = release
   const isTrusted = config.PLAT_MODULE_KEYS.some(({ name }) => name === verifiedBy)

@@ -51,12 +51,12 @@ const crashesById = new BoundedCache<number>(10_000)
 function hasReloaded(status: DeploymentStatus | undefined): boolean {
   if (status?.state !== 'running') return false
   const { id } = status.deployment
-  const known = crashesById.get(id) ?? 0
+  const knownCrashes = crashesById.get(id) ?? 0
   crashesById.set(id, status.crashes)
-  return status.crashes > known
+  return status.crashes > knownCrashes
 }
 
-/** Undefined if the runtime is unreachable; modules then only miss heartbeats. */
+/** Lists the deployments. Returns undefined if the runtime is unreachable; modules then only miss heartbeats. */
 async function statusesOf(runtime: ModuleRuntime): Promise<DeploymentStatus[] | undefined> {
   try {
     return await runtime.list()

@@ -47,12 +47,12 @@ async function deleteModule(lease: OperationLease, outcome: string): Promise<voi
   await deleteEvents(moduleId)
   await failpoint('module.forgotten')
   await finishWith(lease, { status: 'Completed', outcome }, moduleId, (state) => ({
-    writes: state.module?.jobId === operation.id ? removal(state, moduleId, operation.id) : [],
+    writes: state.module?.jobId === operation.id ? removalWrites(state, moduleId, operation.id) : [],
     events: [{ name: 'module.uninstalled', subject: moduleId, data: { moduleId, version, jobId: operation.id } }],
   }))
 }
 
-const removal = ({ routes }: InstallState, moduleId: string, jobId: string): FinishChange['writes'] => [
+const removalWrites = ({ routes }: InstallState, moduleId: string, jobId: string): FinishChange['writes'] => [
   remove(keys.module(moduleId), { jobId: { is: jobId } }),
   remove(keys.moduleHealth(moduleId)),
   ...(routes.reservations.has(moduleId) ? [reserveRoutesWrite(routes, moduleId, undefined)] : []),

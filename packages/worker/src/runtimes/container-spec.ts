@@ -14,9 +14,9 @@ export interface ContainerOptions {
 }
 
 export interface MachineCapabilities {
-  /** Containers are created by an unprivileged user, which requires a user namespace with some privileges. */
+  /** Whether an unprivileged user creates the containers, which requires a user namespace with some privileges. */
   isRootless: boolean
-  /** Memory and processes can be limited. */
+  /** Whether memory and processes can be limited. */
   hasLimits: boolean
 }
 
@@ -32,10 +32,10 @@ const blockedCalls =
   'pivot_root setns unshare open_by_handle_at kexec_load init_module finit_module delete_module mount_setattr move_mount ' +
   'open_tree fsopen fsmount'
 
-const flags = ['nosuid', 'nodev']
-const readOnly = ['bind', 'ro', ...flags]
+const mountFlags = ['nosuid', 'nodev']
+const readOnlyOptions = ['bind', 'ro', ...mountFlags]
 
-/** A container with an image as its read-only root, with its own namespaces and without any privileges. */
+/** Returns the configuration of a container with a read-only root, its own namespaces and no privileges. */
 export function containerSpec(options: ContainerOptions, { isRootless, hasLimits }: MachineCapabilities): object {
   const { userId, env } = options
   const namespaces = ['pid', 'network', 'ipc', 'uts', 'mount', 'cgroup', ...(isRootless ? ['user'] : [])]
@@ -60,7 +60,7 @@ export function containerSpec(options: ContainerOptions, { isRootless, hasLimits
     mounts: mountsOf(options),
     linux: {
       namespaces: namespaces.map((type) => ({ type })),
-      ...(isRootless && { uidMappings: mapping(process.getuid?.()), gidMappings: mapping(process.getgid?.()) }),
+      ...(isRootless && { uidMappings: idMappings(process.getuid?.()), gidMappings: idMappings(process.getgid?.()) }),
       ...(hasLimits && {
         resources: { memory: { limit: memoryMegabytes * 2 ** 20 }, pids: { limit: maxProcesses } },
       }),
@@ -77,7 +77,7 @@ export function containerSpec(options: ContainerOptions, { isRootless, hasLimits
         defaultAction: 'SCMP_ACT_ALLOW',
         syscalls: [
           { names: blockedCalls.split(' '), action: 'SCMP_ACT_ERRNO' },
-          newUserNamespace,
+          newUserNamespaceRule,
           // seccomp cannot inspect the flags of `clone3`. After ENOSYS (38), the C library calls `clone` instead.
           { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: 38 },
         ],
@@ -88,30 +88,42 @@ export function containerSpec(options: ContainerOptions, { isRootless, hasLimits
 
 /** A user namespace would restore some privileges. */
 const cloneNewUser = 0x1000_0000
-const newUserNamespace = {
+const newUserNamespaceRule = {
   names: ['clone'],
   action: 'SCMP_ACT_ERRNO',
   args: [{ index: 0, value: cloneNewUser, valueTwo: cloneNewUser, op: 'SCMP_CMP_MASKED_EQ' }],
 }
 
-/** In a user namespace, root of the container is this user of the host. No other user is mapped. */
-const mapping = (hostID = 0) => [{ containerID: 0, hostID, size: 1 }]
+/** Maps root of the container to this user of the host. No other user is mapped. */
+const idMappings = (hostID = 0) => [{ containerID: 0, hostID, size: 1 }]
 
 const mountsOf = ({ userId, socketFolder, files }: ContainerOptions) => [
-  { destination: '/proc', type: 'proc', source: 'proc', options: [...flags, 'noexec'] },
-  temporary('/dev', ['nosuid', 'strictatime', 'mode=755', 'size=64k']),
-  temporary('/tmp', [...flags, 'noexec', `size=${temporaryMegabytes}m`, `uid=${userId}`, `gid=${userId}`, 'mode=1777']),
-  temporary('/run', [...flags, 'noexec', 'mode=755', 'size=64k']),
+  { destination: '/proc', type: 'proc', source: 'proc', options: [...mountFlags, 'noexec'] },
+  temporaryMount('/dev', ['nosuid', 'strictatime', 'mode=755', 'size=64k']),
+  temporaryMount('/tmp', [
+    ...mountFlags,
+    'noexec',
+    `size=${temporaryMegabytes}m`,
+    `uid=${userId}`,
+    `gid=${userId}`,
+    'mode=1777',
+  ]),
+  temporaryMount('/run', [...mountFlags, 'noexec', 'mode=755', 'size=64k']),
   {
     destination: containerSocketFolder,
     type: 'bind',
     source: socketFolder,
-    options: ['bind', 'rw', ...flags, 'noexec'],
+    options: ['bind', 'rw', ...mountFlags, 'noexec'],
   },
-  ...Object.entries(files).map(([destination, source]) => ({ destination, type: 'bind', source, options: readOnly })),
+  ...Object.entries(files).map(([destination, source]) => ({
+    destination,
+    type: 'bind',
+    source,
+    options: readOnlyOptions,
+  })),
 ]
 
-const temporary = (destination: string, options: string[]) => ({
+const temporaryMount = (destination: string, options: string[]) => ({
   destination,
   type: 'tmpfs',
   source: 'tmpfs',

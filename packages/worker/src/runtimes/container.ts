@@ -4,9 +4,9 @@ import { promisify } from 'node:util'
 import {
   systemPath,
   type Command,
-  imageVariables,
+  imageVariablesOf,
   moduleUserId,
-  instanceSocket,
+  instanceSocketName,
   type Launch,
   type Launcher,
   type UnpackedImage,
@@ -22,7 +22,7 @@ import {
   memoryMegabytes,
   temporaryMegabytes,
 } from './container-spec.ts'
-import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
+import { nodeStartOf, pathIn, startOf, workingDirectoryOf } from './node-command.ts'
 
 /** The platform's own Node for images without one: it needs no files of the image. */
 export interface BundledNode {
@@ -33,7 +33,7 @@ export interface BundledNode {
 const nodeFolder = '/run/node'
 
 /**
- * The running Node, its libraries and their loader, mounted into a separate folder of a container: they neither
+ * Returns the running Node with its libraries and their loader, for a separate folder of a container: they neither
  * conflict with the image's libraries nor need them. Throws if `ldd` does not list the loader.
  */
 export async function bundledNode(): Promise<BundledNode> {
@@ -42,11 +42,11 @@ export async function bundledNode(): Promise<BundledNode> {
   // `ldd` lists the loader by its path alone, or together with the path that it resolves to.
   const loader = libraries.find(([, name = '/', path = '']) => name.startsWith('/') && /\/ld[^/]*\.so/.test(path))?.[2]
   if (loader === undefined) throw new Error(`The libraries of ${process.execPath} are not known.`)
-  const inside = (path: string) => posix.join(nodeFolder, basename(path))
-  const files = libraries.map(([, , path = '']) => [inside(path), path])
+  const containerPathOf = (path: string) => posix.join(nodeFolder, basename(path))
+  const files = libraries.map(([, , path = '']) => [containerPathOf(path), path])
   return {
-    command: [inside(loader), '--library-path', nodeFolder, inside('node')],
-    files: { ...Object.fromEntries(files), [inside('node')]: process.execPath },
+    command: [containerPathOf(loader), '--library-path', nodeFolder, containerPathOf('node')],
+    files: { ...Object.fromEntries(files), [containerPathOf('node')]: process.execPath },
   }
 }
 
@@ -74,15 +74,15 @@ async function prepare(launch: Launch, settings: ContainerSettings): Promise<Com
   const { name, folder, socketFolder, image, protocol } = launch
   const env = {
     PATH: systemPath,
-    ...imageVariables(image),
+    ...imageVariablesOf(image),
     ...protocol,
-    [environmentNames.socket]: posix.join(containerSocketFolder, instanceSocket),
+    [environmentNames.socket]: posix.join(containerSocketFolder, instanceSocketName),
   }
   const program = await programOf(image, env.PATH, settings.node)
   const userId = settings.isRootless ? 0 : userOf(image)
   if (!settings.isRootless) await chown(socketFolder, userId, userId)
   const { root } = image
-  const options = { name, root, cwd: workingDirectory(image), env, userId, socketFolder, ...program }
+  const options = { name, root, cwd: workingDirectoryOf(image), env, userId, socketFolder, ...program }
   return runContainer(folder, options, settings)
 }
 
@@ -91,8 +91,8 @@ export async function runContainer(
   options: ContainerOptions,
   settings: ContainerSettings,
 ): Promise<Command> {
-  const configuration = join(folder, 'config.json')
-  await writeFile(configuration, JSON.stringify(containerSpec(options, settings)), { mode: 0o600 })
+  const configurationPath = join(folder, 'config.json')
+  await writeFile(configurationPath, JSON.stringify(containerSpec(options, settings)), { mode: 0o600 })
   const runc = [settings.runc, '--root', settings.stateFolder]
   return {
     args: [...runc, 'run', '--bundle', folder, options.name],
@@ -101,11 +101,11 @@ export async function runContainer(
     cwd: folder,
     cleanUp: [...runc, 'delete', '--force', options.name],
     // The configuration contains the token, so it is deleted as soon as the module has started.
-    onListening: () => rm(configuration),
+    onListening: () => rm(configurationPath),
   }
 }
 
-/** The image's own program, or the platform's Node if the image starts Node without containing it. */
+/** Returns the image's own program, or the platform's Node if the image starts Node without containing it. */
 async function programOf(
   image: UnpackedImage,
   path: string,
@@ -128,7 +128,7 @@ async function hasProgram(image: UnpackedImage, path: string, program: string): 
   return false
 }
 
-/** The numeric user id of the image; user names and root yield the default user. */
+/** Returns the numeric user id of the image, or the default user if the image names a user or root. */
 function userOf({ config }: UnpackedImage): number {
   const id = /^\d{1,9}(?=:|$)/.exec(config.User ?? '')?.[0]
   return Number(id ?? 0) || moduleUserId

@@ -78,7 +78,7 @@ export class Images {
   async #find(digest: string): Promise<UnpackedImage | undefined> {
     try {
       const image: UnpackedImage = JSON.parse(await readFile(this.#metadataPathOf(digest), 'utf8'))
-      // A copied folder contains the paths of the original.
+      // In a copied folder, the file contains the paths of the original folder.
       if (!image.root.startsWith(this.#folderOf(digest))) return undefined
       await access(image.root)
       return image
@@ -91,7 +91,7 @@ export class Images {
     return join(this.#folder, digest.replace(':', '-'))
   }
 
-  /** The marker file of a fully unpacked image; it is written last. */
+  /** Returns the path of the file that marks a fully unpacked image, because it is written last. */
   #metadataPathOf(digest: string): string {
     return join(this.#folderOf(digest), 'image.json')
   }

@@ -3,7 +3,7 @@ import { tokenHeader } from '@platform/modules/protocol'
 import { type ModuleResponse, type ModuleRequest, type RequestLimits, RuntimeError } from './port.ts'
 
 /** Hop-by-hop headers, which are not forwarded (RFC 9110, section 7.6.1). */
-export const hopByHop: ReadonlySet<string> = new Set([
+export const hopByHopHeaders: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -59,7 +59,7 @@ export function sendRequest(
   })
 }
 
-/** Calls an instance on its socket with the platform's token, which replaces any other. */
+/** Calls an instance on its socket with the platform's token, which replaces any other token. */
 export const callInstance = (
   socketPath: string,
   token: string,
@@ -77,17 +77,17 @@ function openRequest(
   { method, path, headers = {}, body }: ModuleRequest,
 ): http.ClientRequest {
   const connectionHeaders = { connection: 'close', 'content-length': String(body?.length ?? 0) }
-  const forwarded = Object.entries(headers).filter(([name]) => !hopByHop.has(name.toLowerCase()))
-  const sent = { host: 'module', ...Object.fromEntries(forwarded), ...connectionHeaders }
+  const forwardedHeaders = Object.entries(headers).filter(([name]) => !hopByHopHeaders.has(name.toLowerCase()))
+  const sentHeaders = { host: 'module', ...Object.fromEntries(forwardedHeaders), ...connectionHeaders }
   try {
-    return http.request({ ...address, method, path, headers: sent, agent: false, maxHeaderSize })
+    return http.request({ ...address, method, path, headers: sentHeaders, agent: false, maxHeaderSize })
   } catch (cause) {
     // The method, the path or a header is not valid in HTTP.
     throw failureOf('refused', 'The request is invalid in HTTP.', cause)
   }
 }
 
-/** Without a limit, the body is not read, because a stream of events may never end. */
+/** Reads a response. Without a limit, the body is not read, because a stream of events may never end. */
 async function readResponse(incoming: http.IncomingMessage, maxBytes: number | undefined): Promise<ModuleResponse> {
   const head = { status: incoming.statusCode ?? 0, headers: headersOf(incoming) }
   if (maxBytes === undefined) {
@@ -108,16 +108,16 @@ async function readResponse(incoming: http.IncomingMessage, maxBytes: number | u
   return { ...head, body: Buffer.concat(parts) }
 }
 
-/** Drops hop-by-hop headers, and cookies, which would apply to the platform's domain. */
+/** Returns the headers without hop-by-hop headers and cookies, which would apply to the platform's domain. */
 function headersOf({ headersDistinct }: http.IncomingMessage): Record<string, string> {
   const hopByHopNames = new Set(headersDistinct['connection']?.flatMap((value) => value.toLowerCase().split(/\s*,\s*/)))
   const endToEnd = Object.entries(headersDistinct).filter(
-    ([name]) => !hopByHop.has(name) && !hopByHopNames.has(name) && name !== 'set-cookie',
+    ([name]) => !hopByHopHeaders.has(name) && !hopByHopNames.has(name) && name !== 'set-cookie',
   )
   return Object.fromEntries(endToEnd.map(([name, values = []]) => [name, values.join(', ')]))
 }
 
-/** If the connection fails, because no server listens or its queue is full, nothing was sent. */
+/** If the connection fails because no server listens or its queue is full, nothing was sent. */
 function connectionFailure(cause: NodeJS.ErrnoException): RuntimeError {
   return cause.syscall === 'connect'
     ? failureOf('unavailable', `The module accepts no connections: ${cause.message}.`, cause)

@@ -2,7 +2,7 @@ import { link, lstat, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sendRequest } from './instance-request.ts'
-import { emptyFolder, removeFolder, instanceSocket, type Launch, type Launcher } from './launcher.ts'
+import { emptyFolder, removeFolder, instanceSocketName, type Launch, type Launcher } from './launcher.ts'
 import { type WatchdogChild, spawnWithWatchdog } from './watchdog.ts'
 import { captureOutput } from './output-capture.ts'
 import { RuntimeError } from './port.ts'
@@ -27,7 +27,7 @@ export const socketOf = (folder: string): string => join(folder, 'm')
 /** The folder for the socket that the instance creates, and that it can access. */
 const socketFolderOf = (folder: string): string => join(folder, 's')
 
-export const longestSocket = (folder: string): string => join(socketFolderOf(folder), instanceSocket)
+export const longestSocketOf = (folder: string): string => join(socketFolderOf(folder), instanceSocketName)
 
 const pollMs = 15
 
@@ -116,7 +116,7 @@ async function untilResponding({ folder, readyMs }: InstancePlan, finished: Abor
 async function hasSocket(folder: string): Promise<boolean> {
   const path = socketOf(folder)
   await rm(path, { force: true })
-  const isLinked = await link(longestSocket(folder), path).then(
+  const isLinked = await link(longestSocketOf(folder), path).then(
     () => true,
     () => false,
   )

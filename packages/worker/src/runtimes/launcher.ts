@@ -14,7 +14,7 @@ export interface Launch {
   name: string
   /** The instance's own empty folder; removed with the instance. */
   folder: string
-  /** Subfolder where the instance may create its socket, `instanceSocket`. */
+  /** Subfolder where the instance may create its socket, `instanceSocketName`. */
   socketFolder: string
   image: UnpackedImage
   /** Environment variables of the platform; the launcher adds the socket path. */
@@ -45,10 +45,10 @@ export interface Launcher {
 /** Search path for programs of this machine, regardless of the platform's own environment. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
-export const instanceSocket = 'm'
+export const instanceSocketName = 'm'
 
-/** The image's variables, except those reserved for the platform and those that no system can pass on. */
-export function imageVariables({ config }: UnpackedImage): Record<string, string> {
+/** Returns the image's variables, except those reserved for the platform and those that no system can pass on. */
+export function imageVariablesOf({ config }: UnpackedImage): Record<string, string> {
   const variables = (config.Env ?? []).flatMap((text) => {
     const [, name = '', value = ''] = /^([A-Za-z_]\w*)=([^\0]*)$/.exec(text) ?? []
     return name === '' || name.startsWith('PLATFORM_') ? [] : [[name, value]]

@@ -8,7 +8,7 @@ import { superviseModules, type SupervisedOptions, type SupervisedRuntime } from
 export type LocalMode = 'auto' | 'process' | 'container'
 
 export interface LocalOptions extends Omit<SupervisedOptions, 'launcher'> {
-  /** `auto`: containers if a trial container runs, otherwise processes for modules that may run as one. */
+  /** `auto`: containers if a trial container runs, otherwise processes for modules that may run as a process. */
   mode: LocalMode
   /** The platform's own folders above the images and the run folder. */
   dataFolders?: readonly string[]
@@ -39,14 +39,14 @@ const isolationAdvice =
 
 async function launcherOf(options: LocalOptions): Promise<{ launcher: Launcher; fallbackReason?: string }> {
   const { mode, runFolder, dataFolders = [], onFallback = () => {} } = options
-  const processes = async () => processLauncher(await findModuleUser(runFolder, dataFolders))
-  if (mode === 'process') return { launcher: await processes() }
+  const openProcesses = async () => processLauncher(await findModuleUser(runFolder, dataFolders))
+  if (mode === 'process') return { launcher: await openProcesses() }
   try {
     return { launcher: containerLauncher(await tryContainers(runFolder)) }
   } catch (error) {
     if (mode === 'container') throw error
     const fallbackReason = (error instanceof Error ? error.message : String(error)).trim().replaceAll(/\s+/g, ' ')
     onFallback(fallbackReason)
-    return { launcher: await processes(), fallbackReason }
+    return { launcher: await openProcesses(), fallbackReason }
   }
 }

@@ -5,9 +5,9 @@ import { RuntimeError } from './port.ts'
 /** Reads an image's start command as that of a Node program. Image paths never leave the image's root. */
 
 /** Entrypoint script of the official Node images; the command works without it. */
-const entrypoint = 'docker-entrypoint.sh'
+const nodeEntrypoint = 'docker-entrypoint.sh'
 
-/** Throws `RuntimeError` (`refused`) if no system could start the command. */
+/** Returns an image's command. Throws `RuntimeError` (`refused`) if there is none, or it contains a NUL byte. */
 export function startOf({ config }: UnpackedImage): string[] {
   const command = [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])]
   const isCommand = command[0] && command.every((part) => !part.includes('\0'))
@@ -20,15 +20,15 @@ export interface NodeStart {
   args: string[]
 }
 
-/** The Node command of an image; undefined if the image starts another program. */
+/** Returns the Node command of an image, or undefined if the image starts another program. */
 export function nodeStartOf(image: UnpackedImage): NodeStart | undefined {
   const command = startOf(image)
-  const [program = '', ...args] = posix.basename(command[0] ?? '') === entrypoint ? command.slice(1) : command
+  const [program = '', ...args] = posix.basename(command[0] ?? '') === nodeEntrypoint ? command.slice(1) : command
   return ['node', 'nodejs'].includes(posix.basename(program)) ? { program, args } : undefined
 }
 
-export const workingDirectory = ({ config }: UnpackedImage): string => posix.join('/', config.WorkingDir ?? '')
+export const workingDirectoryOf = ({ config }: UnpackedImage): string => posix.join('/', config.WorkingDir ?? '')
 
-/** The host path of an image path; relative paths start at the working directory. */
+/** Returns the host path of an image path. Relative paths start at the working directory. */
 export const pathIn = (image: UnpackedImage, path: string): string =>
-  posix.join(image.root, posix.resolve(workingDirectory(image), path))
+  posix.join(image.root, posix.resolve(workingDirectoryOf(image), path))

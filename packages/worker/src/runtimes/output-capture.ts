@@ -8,9 +8,9 @@ const maxLines = 200
 const maxBytes = 65_536
 const windowMs = 1000
 
-/** The last lines, which explain why an instance ended. */
-const tailLines = 10
-const tailCharacters = 2000
+/** Limits of the last lines, which explain why an instance ended. */
+const maxTailLines = 10
+const maxTailCharacters = 2000
 
 const droppedMessage = 'Output limit exceeded; lines were dropped'
 
@@ -24,23 +24,23 @@ export function captureOutput(streams: readonly Readable[], onLine: (line: strin
   const lastLines: string[] = []
   const append = (line: string) => {
     lastLines.push(line)
-    if (lastLines.length > tailLines) lastLines.shift()
+    if (lastLines.length > maxTailLines) lastLines.shift()
     onLine(line)
   }
   const onDropped = (dropped: number) =>
     onLine(JSON.stringify({ time: iso(now()), level: 'warn', message: droppedMessage, dropped }))
   const limiter = new RateLimiter(append, onDropped)
   for (const stream of streams) splitLines(stream, limiter)
-  return { tail: () => lastLines.join('\n').slice(-tailCharacters) }
+  return { tail: () => lastLines.join('\n').slice(-maxTailCharacters) }
 }
 
 /** Passes a limited number of lines and bytes per second, then reports the number of dropped lines. */
 class RateLimiter {
   readonly #pass: (line: string) => void
   readonly #onDropped: (dropped: number) => void
-  #lines = 0
-  #bytes = 0
-  #dropped = 0
+  #lineCount = 0
+  #byteCount = 0
+  #droppedCount = 0
 
   constructor(pass: (line: string) => void, onDropped: (dropped: number) => void) {
     this.#pass = pass
@@ -48,34 +48,34 @@ class RateLimiter {
   }
 
   get isExceeded(): boolean {
-    return this.#lines >= maxLines || this.#bytes >= maxBytes
+    return this.#lineCount >= maxLines || this.#byteCount >= maxBytes
   }
 
   drop(): void {
-    this.#dropped += 1
+    this.#droppedCount += 1
   }
 
   accept(line: string): void {
-    if (this.#lines === 0) setTimeout(() => this.#renew(), windowMs).unref()
-    this.#lines += 1
-    this.#bytes += Buffer.byteLength(line)
+    if (this.#lineCount === 0) setTimeout(() => this.#renew(), windowMs).unref()
+    this.#lineCount += 1
+    this.#byteCount += Buffer.byteLength(line)
     this.#pass(line)
   }
 
   #renew(): void {
-    if (this.#dropped > 0) this.#onDropped(this.#dropped)
-    this.#lines = this.#bytes = this.#dropped = 0
+    if (this.#droppedCount > 0) this.#onDropped(this.#droppedCount)
+    this.#lineCount = this.#byteCount = this.#droppedCount = 0
   }
 }
 
-/** Copies nothing while the limit is exceeded, so that a flood costs one comparison for each byte. */
+/** Splits a stream into lines. Copies nothing while the limit is exceeded, so that a flood costs little. */
 function splitLines(stream: Readable, limiter: RateLimiter): void {
   let parts: Buffer[] = []
   let bytes = 0
   let isDropped = false
   const add = (chunk: Buffer, start: number, end: number) => {
     isDropped ||= limiter.isExceeded
-    // Copied, because a view would retain the whole chunk.
+    // The part is copied, because a view would retain the whole chunk.
     if (!isDropped && bytes <= maxLineBytes)
       parts.push(Buffer.from(chunk.subarray(start, Math.min(end, start + maxLineBytes + 1))))
     bytes += end - start

@@ -5,23 +5,23 @@ import {
   allowTraversal,
   type Command,
   emptyFolder,
-  imageVariables,
-  instanceSocket,
+  imageVariablesOf,
+  instanceSocketName,
   type Launch,
   type Launcher,
   moduleUserId,
   removeFolder,
   type UnpackedImage,
 } from './launcher.ts'
-import { nodeStartOf, pathIn, startOf, workingDirectory } from './node-command.ts'
+import { nodeStartOf, pathIn, startOf, workingDirectoryOf } from './node-command.ts'
 import { captureOutput } from './output-capture.ts'
 import { RuntimeError } from './port.ts'
 import { spawnWithWatchdog } from './watchdog.ts'
 
-/** Heap for JavaScript objects: the old generation, and three semi-spaces for new ones. Excludes buffers. */
-const oldMegabytes = 208
-const spaceMegabytes = 16
-const heapMegabytes = oldMegabytes + 3 * spaceMegabytes
+/** Heap for JavaScript objects: the old generation, and three semi-spaces for new objects. It excludes buffers. */
+const oldSpaceMegabytes = 208
+const semiSpaceMegabytes = 16
+const heapMegabytes = oldSpaceMegabytes + 3 * semiSpaceMegabytes
 
 /** Node options that an image may set; any other could weaken its isolation. */
 const allowedOptions = new Set(['--enable-source-maps'])
@@ -62,55 +62,56 @@ export async function findModuleUser(runFolder: string, dataFolders: readonly st
 }
 
 async function prepare({ folder, socketFolder, image, protocol }: Launch, userId?: number): Promise<Command> {
-  const { options, script } = parse(image)
+  const { options, script } = parseCommand(image)
   // Node resolves links in the script's path, so the permitted path must be resolved too.
   const resolvedImage = { ...image, root: await realpath(image.root) }
   const cwd = pathIn(resolvedImage, '.')
-  if (!(await isFolder(cwd))) throw cannotRun(`its working directory ${workingDirectory(image)} does not exist`)
-  const temporary = join(folder, 'tmp')
-  await mkdir(temporary, { mode: 0o700 })
+  if (!(await isFolder(cwd))) throw cannotRun(`its working directory ${workingDirectoryOf(image)} does not exist`)
+  const temporaryFolder = join(folder, 'tmp')
+  await mkdir(temporaryFolder, { mode: 0o700 })
   if (userId !== undefined) {
-    await Promise.all([temporary, socketFolder].map((path) => chown(path, userId, userId)))
+    await Promise.all([temporaryFolder, socketFolder].map((path) => chown(path, userId, userId)))
     const imageFolder = dirname(image.root)
     await Promise.all([dirname(folder), folder, dirname(imageFolder), imageFolder].map(allowTraversal))
   }
-  const writable = [temporary, socketFolder].map((path) => `${path}/`)
+  const writablePaths = [temporaryFolder, socketFolder].map((path) => `${path}/`)
   const restrictions = [
     '--permission',
     '--disable-sigusr1',
-    ...[`${resolvedImage.root}/`, ...writable].map((path) => `--allow-fs-read=${path}`),
-    ...writable.map((path) => `--allow-fs-write=${path}`),
-    `--max-old-space-size=${oldMegabytes}`,
-    `--max-semi-space-size=${spaceMegabytes}`,
+    ...[`${resolvedImage.root}/`, ...writablePaths].map((path) => `--allow-fs-read=${path}`),
+    ...writablePaths.map((path) => `--allow-fs-write=${path}`),
+    `--max-old-space-size=${oldSpaceMegabytes}`,
+    `--max-semi-space-size=${semiSpaceMegabytes}`,
   ]
   return {
     args: [process.execPath, ...restrictions, ...options, pathIn(resolvedImage, script[0]), ...script.slice(1)],
     env: {
       ...safeVariables(image),
-      TMPDIR: temporary,
+      TMPDIR: temporaryFolder,
       ...protocol,
-      [environmentNames.socket]: join(socketFolder, instanceSocket),
+      [environmentNames.socket]: join(socketFolder, instanceSocketName),
     },
     cwd,
     ...(userId !== undefined && { userId }),
   }
 }
 
-function parse(image: UnpackedImage): { options: string[]; script: [string, ...string[]] } {
+function parseCommand(image: UnpackedImage): { options: string[]; script: [string, ...string[]] } {
   const args = nodeStartOf(image)?.args
   if (args === undefined)
     throw cannotRun(`it starts ${JSON.stringify(startOf(image).join(' ').slice(0, 200))} and not Node`)
   const scriptIndex = args.findIndex((arg) => !arg.startsWith('-'))
   const options = scriptIndex === -1 ? args : args.slice(0, scriptIndex)
-  const disallowed = options.find((option) => !allowedOptions.has(option))
-  if (disallowed !== undefined) throw cannotRun(`it starts Node with ${JSON.stringify(disallowed.slice(0, 200))}`)
+  const disallowedOption = options.find((option) => !allowedOptions.has(option))
+  if (disallowedOption !== undefined)
+    throw cannotRun(`it starts Node with ${JSON.stringify(disallowedOption.slice(0, 200))}`)
   const [script, ...rest] = args.slice(options.length)
   if (script === undefined) throw cannotRun('it starts Node without a script')
   return { options, script: [script, ...rest] }
 }
 
 const safeVariables = (image: UnpackedImage): Record<string, string> =>
-  Object.fromEntries(Object.entries(imageVariables(image)).filter(([name]) => !unsafeVariables.test(name)))
+  Object.fromEntries(Object.entries(imageVariablesOf(image)).filter(([name]) => !unsafeVariables.test(name)))
 
 const isFolder = async (path: string): Promise<boolean> =>
   stat(path).then(

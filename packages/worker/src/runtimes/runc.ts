@@ -11,26 +11,26 @@ import { captureOutput } from './output-capture.ts'
 /** Determines whether this machine can run containers, by running one. */
 
 const run = promisify(execFile)
-const trialMs = 10_000
+const trialLimitMs = 10_000
 const trialName = (runFolder: string) =>
   `platform-trial-${process.pid}-${Buffer.from(runFolder).toString('hex').slice(-12)}`
 
 /**
- * The container settings of this machine. Removes containers of an earlier process, then tries a container with limits
- * and one without. Throws with the reason if neither runs.
+ * Returns the container settings of this machine. Removes containers of an earlier process, then tries a container with
+ * limits and one without. Throws with the reason if neither runs.
  */
 export async function tryContainers(runFolder: string): Promise<ContainerSettings> {
   const runc = await findRunc()
   const stateFolder = join(runFolder, 'runc')
   await removeOrphans(runc, stateFolder)
   const isRootless = process.getuid?.() !== 0
-  const common = { runc, stateFolder, isRootless, node: await bundledNode() }
-  const limited = { ...common, hasLimits: true }
-  const reason = await failureOfTrial(runFolder, limited)
-  if (reason === undefined) return limited
-  const unlimited = { ...common, hasLimits: false }
-  const otherReason = await failureOfTrial(runFolder, unlimited)
-  if (otherReason === undefined) return unlimited
+  const commonSettings = { runc, stateFolder, isRootless, node: await bundledNode() }
+  const limitedSettings = { ...commonSettings, hasLimits: true }
+  const reason = await failureOfTrial(runFolder, limitedSettings)
+  if (reason === undefined) return limitedSettings
+  const unlimitedSettings = { ...commonSettings, hasLimits: false }
+  const otherReason = await failureOfTrial(runFolder, unlimitedSettings)
+  if (otherReason === undefined) return unlimitedSettings
   throw new Error(`A trial container did not run: ${otherReason}`)
 }
 
@@ -47,11 +47,13 @@ async function findRunc(): Promise<string> {
 }
 
 async function removeOrphans(runc: string, stateFolder: string): Promise<void> {
-  const stateExists = await stat(stateFolder).catch(() => undefined)
-  if (stateExists === undefined) return
-  const { stdout } = await run(runc, ['--root', stateFolder, 'list', '--quiet'], { timeout: trialMs })
+  const stateFolderStats = await stat(stateFolder).catch(() => undefined)
+  if (stateFolderStats === undefined) return
+  const { stdout } = await run(runc, ['--root', stateFolder, 'list', '--quiet'], { timeout: trialLimitMs })
   for (const name of stdout.split('\n').filter(Boolean)) {
-    await run(runc, ['--root', stateFolder, 'delete', '--force', name], { timeout: trialMs }).catch(() => undefined)
+    await run(runc, ['--root', stateFolder, 'delete', '--force', name], { timeout: trialLimitMs }).catch(
+      () => undefined,
+    )
   }
 }
 
@@ -74,19 +76,19 @@ async function failureOfTrial(runFolder: string, settings: ContainerSettings): P
       userId: 0,
       socketFolder,
     }
-    return await outcomeOf(await runContainer(folder, options, settings), join(socketFolder, 'ok'))
+    return await failureOfRun(await runContainer(folder, options, settings), join(socketFolder, 'ok'))
   } finally {
     await removeFolder(folder)
   }
 }
 
-async function outcomeOf(
+async function failureOfRun(
   command: Parameters<typeof spawnWithWatchdog>[0],
   markerFile: string,
 ): Promise<string | undefined> {
   const child = spawnWithWatchdog(command)
   const output = captureOutput([child.stdout, child.stderr], () => {})
-  const timer = setTimeout(child.kill, trialMs)
+  const timer = setTimeout(child.kill, trialLimitMs)
   await child.cleanedUp
   clearTimeout(timer)
   const hasRun = await access(markerFile).then(

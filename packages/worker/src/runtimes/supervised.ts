@@ -5,7 +5,7 @@ import { environmentNames as names } from '@platform/modules/protocol'
 import { callInstance } from './instance-request.ts'
 import { emptyFolder, type Launcher } from './launcher.ts'
 import { type Images } from './images.ts'
-import { longestSocket, socketOf } from './instance.ts'
+import { longestSocketOf, socketOf } from './instance.ts'
 import { type DeploymentSpec, type ModuleRuntime, RuntimeError } from './port.ts'
 import { restartDelayMs as defaultPauseMs, Supervisor } from './supervisor.ts'
 
@@ -27,29 +27,29 @@ export interface SupervisedRuntime extends ModuleRuntime {
   close: (graceMs: number) => Promise<void>
 }
 
-interface Running {
+interface RunningModule {
   deployment: Deployment
   supervisor: Supervisor
   /** Settles when the first start has succeeded or failed. */
-  started: Promise<void>
+  firstStart: Promise<void>
   isStarted: boolean
   isHeld: boolean
-  removed?: Promise<void>
+  removal?: Promise<void>
 }
 
 /** Maximum length of a socket path: 108 bytes including the terminating zero on Linux, 104 on other systems. */
-const longestPathBytes = process.platform === 'linux' ? 107 : 103
+const maxPathBytes = process.platform === 'linux' ? 107 : 103
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** Short, because the folder is part of a socket path. */
+/** Returns a short path, because the folder is part of a socket path. */
 const folderOf = (runFolder: string, id: string): string => join(runFolder, hashOf(id).slice(0, 12))
 
 /** Throws `RuntimeError` (`refused`) if socket paths in the folder would be too long. */
 export function checkRunFolder(runFolder: string): void {
-  const bytes = Buffer.byteLength(longestSocket(folderOf(runFolder, '')))
-  if (bytes <= longestPathBytes) return
-  const problem = `Sockets in ${runFolder} would have paths of ${bytes} bytes, but the limit is ${longestPathBytes}`
+  const bytes = Buffer.byteLength(longestSocketOf(folderOf(runFolder, '')))
+  if (bytes <= maxPathBytes) return
+  const problem = `Sockets in ${runFolder} would have paths of ${bytes} bytes, but the limit is ${maxPathBytes}`
   throw new RuntimeError('refused', `${problem}: choose a folder with a shorter path.`)
 }
 
@@ -58,11 +58,11 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
   const { images, runFolder, tokenOf } = options
   checkRunFolder(runFolder)
   await emptyFolder(runFolder)
-  const runningById = new Map<string, Running>()
+  const runningById = new Map<string, RunningModule>()
   let isClosed = false
 
-  const remove = (running: Running, graceMs: number): Promise<void> =>
-    (running.removed ??= end(running, graceMs, images).finally(() => {
+  const remove = (running: RunningModule, graceMs: number): Promise<void> =>
+    (running.removal ??= end(running, graceMs, images).finally(() => {
       runningById.delete(running.deployment.id)
     }))
 
@@ -70,15 +70,15 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
     async deploy(spec) {
       const { id, digest } = spec
       const token = await tokenOf(id)
-      for (let before = runningById.get(id); before?.removed !== undefined; before = runningById.get(id)) {
-        await before.removed.catch(() => {})
+      for (let before = runningById.get(id); before?.removal !== undefined; before = runningById.get(id)) {
+        await before.removal.catch(() => {})
       }
       if (isClosed) throw new RuntimeError('unavailable', 'The platform is stopping.')
-      const running = runningById.get(id) ?? createRunning(spec, token, options)
+      const running = runningById.get(id) ?? createRunningModule(spec, token, options)
       runningById.set(id, running)
       if (running.deployment.digest !== digest) throw new RuntimeError('refused', `${id} runs another image.`)
       try {
-        await running.started
+        await running.firstStart
       } catch (error) {
         await remove(running, 0)
         throw error
@@ -102,8 +102,8 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
     },
 
     async list() {
-      const started = [...runningById.values()].filter(({ isStarted }) => isStarted)
-      return started.map(({ deployment, supervisor }) => Object.assign(supervisor.status, { deployment }))
+      const startedModules = [...runningById.values()].filter(({ isStarted }) => isStarted)
+      return startedModules.map(({ deployment, supervisor }) => Object.assign(supervisor.status, { deployment }))
     },
 
     tidy: (digests) => images.removeOthers(digests),
@@ -115,7 +115,7 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
   }
 }
 
-function createRunning(spec: DeploymentSpec, token: string, options: SupervisedOptions): Running {
+function createRunningModule(spec: DeploymentSpec, token: string, options: SupervisedOptions): RunningModule {
   const { launcher, images, runFolder, onLog, readyMs = 15_000, pauseMs = defaultPauseMs } = options
   const { id, moduleId, version, digest } = spec
   const { kind, isolation } = launcher
@@ -131,21 +131,27 @@ function createRunning(spec: DeploymentSpec, token: string, options: SupervisedO
   })
   const handle = socketOf(folder)
   const deployment = { runtime: kind, isolation, id, moduleId, version, digest, handle }
-  const running: Running = { deployment, supervisor, started: Promise.resolve(), isStarted: false, isHeld: false }
-  running.started = start(running, spec, images)
+  const running: RunningModule = {
+    deployment,
+    supervisor,
+    firstStart: Promise.resolve(),
+    isStarted: false,
+    isHeld: false,
+  }
+  running.firstStart = start(running, spec, images)
   return running
 }
 
-async function start(running: Running, spec: DeploymentSpec, images: Images): Promise<void> {
+async function start(running: RunningModule, spec: DeploymentSpec, images: Images): Promise<void> {
   const image = await images.hold(spec)
   running.isHeld = true
   await running.supervisor.start(image)
   running.isStarted = true
 }
 
-async function end(running: Running, graceMs: number, images: Images): Promise<void> {
+async function end(running: RunningModule, graceMs: number, images: Images): Promise<void> {
   await running.supervisor.end(graceMs)
-  await running.started.catch(() => {})
+  await running.firstStart.catch(() => {})
   if (running.isHeld) await images.release(running.deployment.digest)
 }
 

@@ -10,53 +10,53 @@ const maxCrashes = 5
 const firstDelayMs = 500
 const maxDelayMs = 30_000
 
-/** Exponential backoff with jitter. */
+/** Returns the delay before a restart: exponential backoff with jitter. */
 export const restartDelayMs = (crashes: number): number =>
   Math.min(maxDelayMs, firstDelayMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
 
 export class CrashCounter {
-  #times: number[] = []
-  #last: string | undefined
+  #timesMs: number[] = []
+  #lastReason: string | undefined
 
   record(reason: string): void {
-    this.#times.push(elapsedMs())
-    this.#last = reason
+    this.#timesMs.push(elapsedMs())
+    this.#lastReason = reason
   }
 
-  get recent(): number {
-    this.#times = this.#times.filter((time) => time > elapsedMs() - crashWindowMs)
-    return this.#times.length
+  get recentCount(): number {
+    this.#timesMs = this.#timesMs.filter((time) => time > elapsedMs() - crashWindowMs)
+    return this.#timesMs.length
   }
 
-  get last(): string | undefined {
-    return this.#last
+  get lastReason(): string | undefined {
+    return this.#lastReason
   }
 
   /** The supervisor does not restart a deployment that has reached the limit. */
   get hasReachedLimit(): boolean {
-    return this.recent >= maxCrashes
+    return this.recentCount >= maxCrashes
   }
 }
 
 export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'> {
-  /** The environment of an instance. The platform may run the hooks of the first one; each later one starts itself. */
+  /** Returns the environment of an instance. Each instance after the first one starts itself. */
   protocolOf: (isFirst: boolean) => InstancePlan['protocol']
   pauseMs: (crashes: number) => number
 }
 
 /**
  * Keeps one deployment running: restarts it after a crash with a delay, until it has crashed too often. Does not retry
- * the first start, and returns its error to the caller.
+ * the first start, but throws its error.
  */
 export class Supervisor {
   readonly #plan: SupervisorPlan
-  readonly #ending = new AbortController()
+  readonly #endController = new AbortController()
   readonly #crashes = new CrashCounter()
   #state: DeploymentStatus['state'] = 'restarting'
   /** The last instance, or the one that is starting. */
   #instance: Promise<Instance> | undefined
   #supervision: Promise<void> | undefined
-  #ended: Promise<void> | undefined
+  #endPromise: Promise<void> | undefined
 
   constructor(plan: SupervisorPlan) {
     this.#plan = plan
@@ -68,17 +68,17 @@ export class Supervisor {
   }
 
   get status(): Omit<DeploymentStatus, 'deployment'> {
-    const { recent, last } = this.#crashes
-    return { state: this.#state, crashes: recent, ...(last !== undefined && { lastCrash: last }) }
+    const { recentCount, lastReason } = this.#crashes
+    return { state: this.#state, crashes: recentCount, ...(lastReason !== undefined && { lastCrash: lastReason }) }
   }
 
   /** Ends the deployment permanently, even while it starts. Settles after the cleanup. */
   end(graceMs: number): Promise<void> {
-    return (this.#ended ??= this.#end(graceMs))
+    return (this.#endPromise ??= this.#end(graceMs))
   }
 
   async #end(graceMs: number): Promise<void> {
-    this.#ending.abort()
+    this.#endController.abort()
     const instance = await this.#instance?.catch(() => undefined)
     await instance?.end(graceMs)
     await this.#supervision
@@ -86,7 +86,7 @@ export class Supervisor {
 
   async #startInstance(image: UnpackedImage, isFirst: boolean): Promise<Instance> {
     const protocol = this.#plan.protocolOf(isFirst)
-    this.#instance = startInstance({ ...this.#plan, image, protocol }, this.#ending.signal)
+    this.#instance = startInstance({ ...this.#plan, image, protocol }, this.#endController.signal)
     const instance = await this.#instance
     this.#state = 'running'
     return instance
@@ -98,7 +98,7 @@ export class Supervisor {
       await instance.exited
       this.#state = 'restarting'
       const crash = await instance.cleanedUp
-      if (this.#ending.signal.aborted) return
+      if (this.#endController.signal.aborted) return
       this.#crashes.record(crash)
       instance = await this.#restart(image)
     }
@@ -106,9 +106,9 @@ export class Supervisor {
 
   /** Returns an instance that accepts requests; undefined after `end` or too many crashes. */
   async #restart(image: UnpackedImage): Promise<Instance | undefined> {
-    const { signal } = this.#ending
+    const { signal } = this.#endController
     while (!this.#crashes.hasReachedLimit) {
-      await delay(this.#plan.pauseMs(this.#crashes.recent), undefined, { signal }).catch(() => {})
+      await delay(this.#plan.pauseMs(this.#crashes.recentCount), undefined, { signal }).catch(() => {})
       if (signal.aborted) return undefined
       try {
         return await this.#startInstance(image, false)

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { moduleRootKey } from '@platform/core/signing/root-keys'
 
-/** Derived, so that the platform need not store a secret for each deployment. */
+/** Derives the token of a deployment, so that the platform need not store a secret for each deployment. */
 export const tokenOf = async (deploymentId: string): Promise<string> =>
   createHmac('sha256', await moduleRootKey())
     .update(deploymentId)

@@ -30,7 +30,7 @@ const cleanUpMs = 20_000
  * receives signals.
  */
 export function spawnWithWatchdog({ args, env, cwd, userId, cleanUp = [] }: Command): WatchdogChild {
-  const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quoted).join(' ')] : []), 'kill -KILL 0']
+  const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quote).join(' ')] : []), 'kill -KILL 0']
   const watchdog = `(read -r line <&3; ${steps.join('; ')}) >/dev/null 2>&1 &`
   // Shells set these variables; the command must receive only its own environment.
   const script = `ulimit -c 0; ${watchdog} unset PWD OLDPWD SHLVL; exec "$@" 3<&-`
@@ -44,7 +44,7 @@ export function spawnWithWatchdog({ args, env, cwd, userId, cleanUp = [] }: Comm
   return watch(child, cleanUp)
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+const quote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   const exited = new Promise<string>((resolve) => {
@@ -86,7 +86,7 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
   return { stdout, stderr, exited, cleanedUp, terminate: () => signal(1, 'SIGTERM'), kill }
 }
 
-/** Ignores errors, because the command fails if there is nothing to clean up. */
+/** Runs the cleanup command. Ignores errors, because it fails if there is nothing to clean up. */
 async function runCleanUp([program, ...args]: readonly string[]): Promise<void> {
   if (program === undefined) return
   await run(program, args, { env: { PATH: systemPath }, timeout: cleanUpMs }).catch(() => undefined)

@@ -88,7 +88,7 @@ async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRele
       `Version ${serving.version} serves instead of ${before.version}: it was deployed after the request.`,
     )
   }
-  const staged = await stagedRelease(plan, names)
+  const staged = await releaseToStage(plan, names)
   // An earlier attempt may have left a traffic share or an interrupted commit.
   if (lease.operation.attempts > 1) await target.revert(release, before)
   return staged
@@ -98,12 +98,12 @@ async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRele
  * An update verifies its release again, because keys may have left the trust list since it was accepted. A rollback to
  * a release that is still ready needs no verification, so that it works while the registry is unreachable.
  */
-async function stagedRelease(
+async function releaseToStage(
   { action, release }: UpdatePlan,
   functionNames: readonly string[],
 ): Promise<StagedRelease> {
-  let verified: Promise<Release> | undefined
-  const verify = () => (verified ??= reverify(release, functionNames))
+  let verification: Promise<Release> | undefined
+  const verify = () => (verification ??= reverify(release, functionNames))
   if (action === 'apply') await verify()
   return { ...release, functionNames, fetchFunction: async (name) => fetchFunction(await verify(), name) }
 }

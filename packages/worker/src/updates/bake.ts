@@ -5,7 +5,7 @@ import { log } from '@platform/core/log'
 import { versionErrorsSince } from '@platform/core/updates/error-count'
 import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
 import { UpdateError } from './errors.ts'
-import { readiness, probeAll, smokeRequest } from './smoke.ts'
+import { readinessRequest, probeAll, sendSmokeRequest } from './smoke.ts'
 import { type TrafficPercent, type UpdateTarget } from './target/port.ts'
 import { type UpdateWork } from './apply.ts'
 
@@ -16,7 +16,7 @@ const baselineMs = 300_000
 const maxRequestMs = 31_000
 
 /** Failures of two versions that serve side by side, as counted by the versions and by their host. */
-interface Counts {
+interface FailureCounts {
   ofRelease: number
   ofBefore: number
   /** Start of the oldest request that the release has not answered. */
@@ -24,7 +24,7 @@ interface Counts {
 }
 
 /** Failures before a shift. */
-export interface ErrorBaseline extends Counts {
+export interface ErrorBaseline extends FailureCounts {
   atMs: number
   /** The same time on the clock of `elapsedMs`. */
   startedMs: number
@@ -32,7 +32,7 @@ export interface ErrorBaseline extends Counts {
   usualPerMs: number
 }
 
-/** Failures are counted by the minute, so the failures before the shift must be subtracted later. */
+/** Counts the failures before a shift. They are counted by the minute, so they must be subtracted later. */
 export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promise<ErrorBaseline> {
   const [atMs, startedMs] = [now(), elapsedMs()]
   const [counts, usual] = await Promise.all([
@@ -42,7 +42,7 @@ export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promi
   return { atMs, startedMs, ...counts, usualPerMs: usual.failures / baselineMs }
 }
 
-async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sinceMs: number): Promise<Counts> {
+async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sinceMs: number): Promise<FailureCounts> {
   const [ofRelease, ofBefore] = await Promise.all([
     failuresOf(work, release, sinceMs),
     failuresOf(work, before, sinceMs),
@@ -50,7 +50,7 @@ async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sin
   return { ofRelease: ofRelease.failures, ofBefore: ofBefore.failures, oldestMs: ofRelease.oldestMs }
 }
 
-/** A function counts the failures that it survives. Its host counts the other failures, if it can. */
+/** Counts the failures of a release. A function counts those that it survives, and its host the others, if it can. */
 async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sinceMs: number) {
   const [counted, unanswered] = await Promise.all([
     versionErrorsSince(release.version, sinceMs),
@@ -74,7 +74,7 @@ export async function bake(
   const [untilMs, endMs] = [now() + bakeMs, elapsedMs() + bakeMs]
   for (;;) {
     await probeAll(work, plan.release)
-    await smokeRequest(work, plan.release, readiness)
+    await sendSmokeRequest(work, plan.release, readinessRequest)
     const counts = await countSince(work, plan, baseline.atMs)
     const problem = findExcess(plan, share, baseline, counts)
     if (problem !== undefined) throw new UpdateError(problem)
@@ -89,7 +89,7 @@ function findExcess(
   { release, before }: UpdatePlan,
   share: TrafficPercent,
   baseline: ErrorBaseline,
-  counts: Counts,
+  counts: FailureCounts,
 ): string | undefined {
   const [faults, oldVersionFaults] = [counts.ofRelease - baseline.ofRelease, counts.ofBefore - baseline.ofBefore]
   const bakedMs = elapsedMs() - baseline.startedMs
@@ -110,9 +110,9 @@ export interface ErrorCounts {
 }
 
 /** Fewer failures are not significant. */
-const minErrors = 3
+const minFailures = 3
 /** Tolerance for random differences. */
-const tolerance = 2
+const toleranceFactor = 2
 
 /**
  * Whether a new version fails more than the old one: at least three times, and more than twice as often as the old
@@ -121,7 +121,7 @@ const tolerance = 2
 export function exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults }: ErrorCounts): boolean {
   const fraction = share / 100
   const expectedErrors = fraction < 1 ? (oldVersionFaults * fraction) / (1 - fraction) : 0
-  return faults >= minErrors && faults > tolerance * Math.max(expectedErrors, usualFaults * fraction)
+  return faults >= minFailures && faults > toleranceFactor * Math.max(expectedErrors, usualFaults * fraction)
 }
 
 /** Removes a release's share, on a best-effort basis: an unmonitored release should receive no traffic. */

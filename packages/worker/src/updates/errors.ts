@@ -4,7 +4,7 @@ import { type ErrorClassification } from '@platform/core/operations/run'
 import { RegistryError } from '@platform/oci/error'
 import { TargetError } from './target/port.ts'
 
-/** The update cannot succeed, even with retries. The message is for users. */
+/** Thrown if an update cannot succeed, even with retries. The message is for users. */
 export class UpdateError extends Error {
   override readonly name = 'UpdateError'
 }
@@ -12,7 +12,7 @@ export class UpdateError extends Error {
 /** Codes for a release that does not exist or cannot be applied; a retry would fail too. */
 const finalCodes = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
 
-/** Transient errors are retried. */
+/** Classifies an error as final or transient. Transient errors are retried. */
 export function classifyUpdateError(error: unknown): ErrorClassification {
   if (error instanceof UpdateError) return { message: error.message, isFinal: true }
   return { ...classify(error), cause: error }

@@ -42,7 +42,7 @@ export async function rollBack(
 const finishFailed = ({ operation }: OperationLease, { message }: ErrorClassification, state: string): Promise<void> =>
   finishUpdate(operation, { status: 'Failed', outcome: [message, state].filter(Boolean).join(' ') })
 
-/** Undefined if no single release serves, because the target was changed outside of this update. */
+/** Returns the release that serves alone; undefined if there is none, because the target was changed by others. */
 async function currentRelease(target: UpdateTarget): Promise<InstalledRelease | undefined> {
   try {
     return await target.current()
@@ -52,7 +52,7 @@ async function currentRelease(target: UpdateTarget): Promise<InstalledRelease | 
   }
 }
 
-/** A release that was deployed during the update stays; the update's release loses its share. */
+/** Removes the share of the update's release. A release that was deployed during the update continues to serve. */
 async function removeShare(target: UpdateTarget, plan: UpdatePlan, serving: InstalledRelease): Promise<string> {
   await shiftToZero(target, plan)
   return `Version ${serving.version} serves.`

@@ -33,11 +33,14 @@ export interface SmokeRequest {
   status?: number
 }
 
-export const readiness: SmokeRequest = { functionName: 'health', path: '/health/ready', status: 200 }
+export const readinessRequest: SmokeRequest = { functionName: 'health', path: '/health/ready', status: 200 }
 
-const exactRequests: readonly SmokeRequest[] = [readiness, { functionName: fallback.function, path: '/', status: 200 }]
+const exactRequests: readonly SmokeRequest[] = [
+  readinessRequest,
+  { functionName: fallback.function, path: '/', status: 200 },
+]
 
-/** One request for each function that serves the API. Most are rejected, because they are not authenticated. */
+/** One request for each function that serves the API. Most requests are rejected, because they have no credentials. */
 export const smokeRequests: readonly SmokeRequest[] = apiFunctions.map(
   (functionName) =>
     exactRequests.find((request) => request.functionName === functionName) ?? {
@@ -50,21 +53,21 @@ function pathOf(functionName: string): string {
   if (functionName === modulePaths.function) return '/api/-'
   const endpoints = routes.filter((route) => route.function === functionName).map(({ endpoint }) => endpoint)
   const gets = endpoints.filter(({ method }) => method === 'get')
-  // A public endpoint may have side effects, such as starting a sign-in.
+  // Public endpoints come last, because a call may have side effects, such as starting a sign-in.
   const [first] = [...gets.filter(({ access }) => access !== 'public'), ...gets, ...endpoints]
   return (first?.path ?? '/').replaceAll(/\{\w+\}/g, '-')
 }
 
 const maxConcurrentCalls = 6
 /** A function that fails half of its requests at random is detected with a probability of 255/256. */
-const repeats = 8
+const repeatCount = 8
 
 /** Calls every function of a staged release before clients do. Throws `UpdateError`. */
 export async function runSmokeTests(work: UpdateWork, { release }: UpdatePlan): Promise<void> {
   await probeAll(work, release)
   const requests = smokeRequests.filter(({ functionName }) => work.names.includes(functionName))
   await forEachLimit(maxConcurrentCalls, requests, async (request) => {
-    for (let count = 0; count < repeats; count++) await smokeRequest(work, release, request)
+    for (let count = 0; count < repeatCount; count++) await sendSmokeRequest(work, release, request)
   })
 }
 
@@ -78,8 +81,8 @@ export const probeAll = ({ target, names }: UpdateWork, release: InstalledReleas
 
 const GatewayResponse = z.object({ statusCode: z.number() })
 
-/** Sends no credentials. Throws `UpdateError` for an unexpected status. */
-export async function smokeRequest({ target }: UpdateWork, release: InstalledRelease, request: SmokeRequest) {
+/** Sends a request without credentials. Throws `UpdateError` for an unexpected status. */
+export async function sendSmokeRequest({ target }: UpdateWork, release: InstalledRelease, request: SmokeRequest) {
   const { functionName, path, status } = request
   const response = GatewayResponse.safeParse(await invoke(target, release, functionName, getEvent(path)))
   const statusCode = response.data?.statusCode ?? 500
@@ -88,8 +91,8 @@ export async function smokeRequest({ target }: UpdateWork, release: InstalledRel
 }
 
 /**
- * Attributes a failure to the release only if the target responds: `current` throws if the target itself is
- * unreachable.
+ * Invokes a function. Attributes a failure to the release only if the target responds: `current` throws if the target
+ * is unreachable.
  */
 async function invoke(target: UpdateWork['target'], release: InstalledRelease, name: string, event: unknown) {
   try {

@@ -7,7 +7,7 @@ import { publishedIn } from './published.ts'
 /** The response of an instance, or the reason why it is unusable. Module errors become results, never exceptions. */
 export type ControlResponse<Body> = { published: PublishedEvent[] } & (
   | { isDone: true; body: Body }
-  /** `status` is that of an error response. */
+  /** `status` is the status of the response, if there is one. */
   | { isDone: false; message: string; status?: number }
 )
 
@@ -47,7 +47,7 @@ export async function callControl<Body>(
   return { isDone: false, status, message: `It returned an invalid response to ${method} ${path}.`, published }
 }
 
-/** Returns the response, or the error message. */
+/** Sends a request. Returns the response, or the error message. */
 export async function responseTo(
   runtime: ModuleClient,
   deployment: Deployment,
@@ -64,7 +64,7 @@ export async function responseTo(
 /** Maximum nesting: no SDK nests deeper, and recursion over deeper content would exhaust the stack. */
 const maxDepth = 32
 
-/** Undefined if the body is not JSON or nested too deeply. */
+/** Parses the body. Returns undefined if it is not JSON or nested too deeply. */
 export function jsonOf({ body }: ModuleResponse): unknown {
   try {
     const content: unknown = JSON.parse(Buffer.from(body).toString())

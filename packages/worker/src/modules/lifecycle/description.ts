@@ -20,9 +20,9 @@ export const InstanceDescription: z.ZodType<Description> = z.object({
 
 const maxWarnings = 20
 
-/** Differences between code and manifest that do not prevent the module from running. */
+/** Returns the differences between code and manifest that do not prevent the module from running. */
 export function warningsOf(description: Description, { metadata, spec }: ModuleManifest): string[] {
-  const missingJobs = missing(spec.backgroundJobs, description.jobs, ({ id }) => id)
+  const missingJobs = missingNames(spec.backgroundJobs, description.jobs, ({ id }) => id)
   return [
     ...(canonicalText(description.slots) === canonicalText(spec.navSlots) ? [] : [slotWarning]),
     ...(description.version === metadata.version
@@ -32,23 +32,23 @@ export function warningsOf(description: Description, { metadata, spec }: ModuleM
   ].slice(0, maxWarnings)
 }
 
-/** Call this function whenever the code of a module has been loaded. */
+/** Logs a warning if the slots of the code and the manifest differ. Call it after the code of a module was loaded. */
 export function logSlotWarning({ slots }: Description, { metadata: { id }, spec: { navSlots } }: ModuleManifest): void {
   if (canonicalText(slots) === canonicalText(navSlots)) return
   log('warn', slotWarning, { moduleId: id, slots: slotNames(slots), manifestSlots: slotNames(navSlots) })
 }
 
-/** Names for the log; the slots of the code may contain anything. */
+/** Returns names for the log. The slots of the code may contain anything. */
 const slotNames = (slots: readonly Record<string, unknown>[]): string[] =>
   slots.slice(0, 20).map(({ slotId, id, route }) => sanitize([slotId, id, route].map(String).join(' '), 300))
 
-/** The same text for equal slots, regardless of the order of slots and members. */
+/** Returns the same text for equal slots, regardless of the order of slots and members. */
 const canonicalText = (slots: readonly Record<string, unknown>[]): string =>
   JSON.stringify(slots.map((slot) => JSON.stringify(Object.entries(slot).toSorted(byName))).toSorted())
 
 const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
 
-function missing<Named>(
+function missingNames<Named>(
   declared: readonly Named[],
   present: readonly Named[],
   nameOf: (named: Named) => string,

@@ -54,7 +54,7 @@ export interface JobRun {
 
 const JobResponse = z.object({ hasRun: z.boolean() })
 
-/** Never throws. */
+/** Runs a background job. Never throws. */
 export async function runJob(
   runtime: ModuleRuntime,
   deployment: Deployment,

@@ -23,7 +23,7 @@ export interface Probe {
   isResponding: boolean
   /** The health endpoint answered with 2xx: the module is healthy, or at most degraded. */
   isHealthy: boolean
-  /** One for each of `spec.healthChecks`, in order. */
+  /** One result for each of `spec.healthChecks`, in order. */
   checks: CheckResult[]
   published: PublishedEvent[]
 }
@@ -66,7 +66,7 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 const unhealthy = (description: string): HealthResponse => ({ status: 'Unhealthy', description })
 
-/** The health in a response. A module without the SDK may report it by the status alone. */
+/** Returns the health in a response. A module without the SDK may report it with the status alone. */
 function healthOf(status: number, content: unknown): HealthResponse {
   const { data } = Health.safeParse(content)
   if (!isSuccess(status)) return unhealthy(data?.description ?? `It returned ${status}.`)

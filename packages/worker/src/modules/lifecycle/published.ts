@@ -16,8 +16,8 @@ const Published = z.array(
 )
 
 /**
- * Returns only events of the module's own types, and no more than an SDK would send. Ignores other content of the
- * header.
+ * Returns the published events in the headers of a response: only events of the module's own types, and no more than an
+ * SDK would send. Ignores invalid headers.
  */
 export function publishedIn(moduleId: string, headers: Readonly<Record<string, string>>): PublishedEvent[] {
   const value = headers[publishedHeader]
@@ -40,11 +40,11 @@ function parse(value: string): z.infer<typeof Published> {
 const maxTextLength = 200
 const maxDepth = 16
 
-/** Drops events with types of other modules, and those beyond the limits for number and size. */
+/** Returns the allowed events of a module: those of its own types, within the limits for number and size. */
 export function ownEvents(moduleId: string, published: readonly PublishedEvent[]): ModuleEvent[] {
   const events = published.slice(0, publishedLimits.events).flatMap((event) => ownEvent(moduleId, event))
-  const rejected = published.length - events.length
-  if (rejected > 0) log('warn', 'Module published a disallowed event', { moduleId, rejected })
+  const rejectedCount = published.length - events.length
+  if (rejectedCount > 0) log('warn', 'Module published a disallowed event', { moduleId, rejected: rejectedCount })
   return events
 }
 

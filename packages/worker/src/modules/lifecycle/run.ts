@@ -36,9 +36,9 @@ export interface LifecycleOptions {
 const healthPauseMs = 250
 
 /**
- * Runs the hooks of modules: no module starts before all have ended their configuration, successfully or not. Then each
- * is probed until it is healthy. A module's failure does not affect the others, and is a result, not an exception. Does
- * not stop failed modules: call `shutDown`. A repeated call runs the hooks again, which succeed for a running module.
+ * Runs the hooks of modules. No module starts before the configuration of all modules has ended, successfully or not.
+ * Then each module is probed until it is healthy. The failure of a module does not affect the others, and is returned,
+ * not thrown. Does not stop failed modules: call `shutDown`. A repeated call succeeds for a running module.
  */
 export async function runLifecycle(
   runtime: ModuleRuntime,
@@ -87,16 +87,16 @@ class ModuleStart {
     }
     this.result.warnings.push(...warningsOf(description.body, manifest))
     logSlotWarning(description.body, manifest)
-    const configured = await this.#call('POST', '/configure')
-    if (!configured.isDone) return this.#fail('PLAT-MOD-5004', configured.message)
-    this.result.subscriptions.push(...configured.body.subscriptions)
+    const configureResponse = await this.#call('POST', '/configure')
+    if (!configureResponse.isDone) return this.#fail('PLAT-MOD-5004', configureResponse.message)
+    this.result.subscriptions.push(...configureResponse.body.subscriptions)
   }
 
   async start(): Promise<void> {
     if (this.result.outcome === 'Failed') return
     await this.#startPhase('start')
-    const started = await this.#call('POST', '/start')
-    if (!started.isDone) return this.#fail('PLAT-MOD-5005', started.message)
+    const startResponse = await this.#call('POST', '/start')
+    if (!startResponse.isDone) return this.#fail('PLAT-MOD-5005', startResponse.message)
     await this.#startPhase('probe')
     if (!(await this.#becomesHealthy())) {
       const { healthEndpoint } = this.#candidate.manifest.spec

@@ -5,9 +5,9 @@ import { callControl } from './control-client.ts'
 import { InstanceDescription } from './description.ts'
 
 /** A module allows five seconds each for requests in progress and for the two parts of its disposal. */
-const disposeMs = 15_000
-/** Short, because a disposed module has no work left. */
-const removeMs = 5000
+const disposeLimitMs = 15_000
+/** This limit is short, because a disposed module has no work left. */
+const maxRemoveGraceMs = 5000
 
 export interface ShutdownResult {
   problems: string[]
@@ -26,7 +26,7 @@ export async function shutDown(
   const result: ShutdownResult = { problems: [], published: [] }
   for (const [hook, limitMs] of [
     ['stop', graceMs],
-    ['dispose', disposeMs],
+    ['dispose', disposeLimitMs],
   ] as const) {
     const response = await callControl(runtime, deployment, {
       method: 'POST',
@@ -37,6 +37,6 @@ export async function shutDown(
     result.published.push(...response.published)
     if (!response.isDone) result.problems.push(`${hook}: ${response.message}`)
   }
-  await runtime.remove(deployment, Math.min(graceMs, removeMs))
+  await runtime.remove(deployment, Math.min(graceMs, maxRemoveGraceMs))
   return result
 }

@@ -48,7 +48,7 @@ export async function getFunction(
   return { configuration: Configuration, imageUri: Code?.ResolvedImageUri ?? Code?.ImageUri }
 }
 
-/** Undefined if the function or version does not exist. */
+/** Returns a function or version, or undefined if it does not exist. */
 export async function findFunction(
   control: LambdaControl,
   name: string,
@@ -70,17 +70,17 @@ export interface FunctionVersions {
 
 /** Throws if the function does not exist. */
 export async function getVersions({ client }: LambdaControl, FunctionName: string): Promise<FunctionVersions> {
-  const current: FunctionConfiguration[] = []
+  const versions: FunctionConfiguration[] = []
   let Marker: string | undefined
   do {
     const page = await client.send(new ListVersionsByFunctionCommand({ FunctionName, Marker }))
-    current.push(...(page.Versions ?? []))
+    versions.push(...(page.Versions ?? []))
     Marker = page.NextMarker
   } while (Marker !== undefined)
-  return { latest: current.find(isLatest), published: current.filter((version) => !isLatest(version)) }
+  return { latest: versions.find(isLatest), published: versions.filter((version) => !isLatest(version)) }
 }
 
-/** No versions if the function does not exist. */
+/** Returns the versions of a function, or no versions if it does not exist. */
 export async function findVersions(control: LambdaControl, name: string): Promise<FunctionVersions> {
   try {
     return await getVersions(control, name)
@@ -92,9 +92,9 @@ export async function findVersions(control: LambdaControl, name: string): Promis
 
 const isLatest = ({ Version }: FunctionConfiguration): boolean => Version === latestVersion
 
-/** Another change is in progress or has just ended: read the function again. */
+/** Whether another change is in progress or has just ended, so that the function must be read again. */
 export const isConflict = (error: unknown): boolean =>
   isAws(error, 'ResourceConflictException', 'PreconditionFailedException', 'ResourceNotFoundException')
 
-/** Jitter keeps two callers that wait for the same change from colliding. */
+/** Waits for about `pollMs`. The jitter prevents collisions of callers that wait for the same change. */
 export const pause = ({ pollMs }: LambdaControl): Promise<void> => delay(pollMs * (0.5 + jitter()))

@@ -22,7 +22,7 @@ export async function deployFunction(control: ModuleLambdaContext, spec: Deploym
   }
 }
 
-/** The first version if concurrent attempts have published several. */
+/** Finds the published version of a deployment; the first one if concurrent attempts have published several. */
 async function publishedVersion(
   control: ModuleLambdaContext,
   functionName: string,
@@ -64,7 +64,7 @@ async function whenActive(control: ModuleLambdaContext, name: string, version: s
   }
 }
 
-/** The change continues after the timeout, and a retry finds its progress. */
+/** Waits. Throws after `untilMs`; the change then continues, and a retry finds its progress. */
 async function pauseUntil(control: ModuleLambdaContext, functionName: string, untilMs: number): Promise<void> {
   if (performance.now() > untilMs) {
     throw new RuntimeError('unavailable', `${functionName} is not ready after ${control.timeoutMs / 1000} s.`)

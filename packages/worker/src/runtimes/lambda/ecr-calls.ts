@@ -26,18 +26,18 @@ export function ecrCalls(aws: ECRClientConfig): EcrCalls {
       return Buffer.from(authorizationData[0]?.authorizationToken ?? '', 'base64').toString()
     },
     create: (repositoryName) =>
-      ignoring('RepositoryAlreadyExistsException', client.send(new CreateRepositoryCommand({ repositoryName }))),
+      ignoreError('RepositoryAlreadyExistsException', client.send(new CreateRepositoryCommand({ repositoryName }))),
     setPolicy: async (repositoryName, policyText) =>
       void (await client.send(new SetRepositoryPolicyCommand({ repositoryName, policyText }))),
     remove: (repositoryName) =>
-      ignoring(
+      ignoreError(
         'RepositoryNotFoundException',
         client.send(new DeleteRepositoryCommand({ repositoryName, force: true })),
       ),
   }
 }
 
-async function ignoring(name: string, call: Promise<unknown>): Promise<void> {
+async function ignoreError(name: string, call: Promise<unknown>): Promise<void> {
   await call.catch((error: unknown) => {
     if (!isAws(error, name)) throw error
   })

@@ -2,7 +2,7 @@ import { isAws } from '@platform/core/aws/sdk'
 import { RuntimeError, type RuntimeErrorKind } from '../port.ts'
 
 /** Lambda returns these errors before it runs any code. */
-const notRun = new Set([
+const notRunErrors = new Set([
   'TooManyRequestsException',
   'ResourceNotFoundException',
   'ResourceConflictException',
@@ -19,23 +19,23 @@ const notRun = new Set([
   'ENINotReadyException',
 ])
 
-/** No connection was established. */
-const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
+/** Codes of errors before a connection was established. */
+const notConnectedCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
-const tooLarge = new Set(['RequestTooLargeException', 'SerializedRequestEntityTooLargeException'])
+const tooLargeErrors = new Set(['RequestTooLargeException', 'SerializedRequestEntityTooLargeException'])
 
-/** Converts an error for a request that Lambda rejected or did not respond to. */
+/** Converts the error of a request that Lambda rejected or did not respond to. */
 export function invokeFailure(cause: unknown): RuntimeError {
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-  if (tooLarge.has(name))
+  if (tooLargeErrors.has(name))
     return new RuntimeError('too_large', 'The request exceeds the payload limit of Lambda.', { cause })
   // A request that may have run must not be reported as not run: the caller would retry it elsewhere.
-  const problem: RuntimeErrorKind = notRun.has(name) || notConnected.has(code) ? 'unavailable' : 'crashed'
+  const problem: RuntimeErrorKind = notRunErrors.has(name) || notConnectedCodes.has(code) ? 'unavailable' : 'crashed'
   return new RuntimeError(problem, `Lambda: ${name}: ${message}`.slice(0, 1000), { cause })
 }
 
-const problems: Readonly<Record<string, RuntimeErrorKind>> = {
+const problemByErrorType: Readonly<Record<string, RuntimeErrorKind>> = {
   'Sandbox.Timedout': 'timeout',
   'Function.ResponseSizeTooLarge': 'too_large',
   'Function.ResponsePayloadTooLarge': 'too_large',
@@ -46,34 +46,39 @@ const problems: Readonly<Record<string, RuntimeErrorKind>> = {
   'PLAT-MOD-5004': 'init_failed',
 }
 
-/** The payload was written by the function's runtime or by Lambda itself. */
+/** Converts the payload of a failed function, which the function's runtime or Lambda itself has written. */
 export function functionFailure(payload: Uint8Array): RuntimeError {
   const { errorType, errorMessage } = errorIn(payload)
   const isLate = errorMessage.includes('Task timed out')
-  const problem = problems[errorType] ?? (isLate ? 'timeout' : 'crashed')
+  const problem = problemByErrorType[errorType] ?? (isLate ? 'timeout' : 'crashed')
   return new RuntimeError(problem, errorMessage === '' ? 'The function failed without a message.' : errorMessage)
 }
 
 function errorIn(payload: Uint8Array): { errorType: string; errorMessage: string } {
   try {
     const { errorType, errorMessage }: Record<string, unknown> = JSON.parse(Buffer.from(payload).toString())
-    return { errorType: text(errorType), errorMessage: text(errorMessage).slice(0, 1000) }
+    return { errorType: textOf(errorType), errorMessage: textOf(errorMessage).slice(0, 1000) }
   } catch {
     return { errorType: '', errorMessage: '' }
   }
 }
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Client errors are final, except throttling, conflicts and timeouts. */
+/** Converts the error of a change. Client errors are final, except throttling, conflicts and timeouts. */
 export function changeFailure(cause: unknown): RuntimeError {
   if (cause instanceof RuntimeError) return cause
   const { name, message } = cause instanceof Error ? cause : new Error(String(cause))
   const isClientError =
-    cause instanceof Error && '$fault' in cause && cause.$fault === 'client' && !isAws(cause, ...transient)
+    cause instanceof Error && '$fault' in cause && cause.$fault === 'client' && !isAws(cause, ...transientErrors)
   return new RuntimeError(isClientError ? 'refused' : 'unavailable', `Lambda: ${name}: ${message}`.slice(0, 1000), {
     cause,
   })
 }
 
-const transient = ['TooManyRequestsException', 'ThrottlingException', 'ResourceConflictException', 'RequestTimeout']
+const transientErrors = [
+  'TooManyRequestsException',
+  'ThrottlingException',
+  'ResourceConflictException',
+  'RequestTimeout',
+]

@@ -4,20 +4,20 @@ import { type ModuleResponse, type ModuleRequest, RuntimeError } from '../port.t
 /** Requests and responses in Lambda's format: that of API Gateway (HTTP API, payload format 2.0). */
 
 /**
- * The event of a request. API Gateway decodes paths; here the path stays as it was sent, so that the function can
- * restore the URL. The platform's token replaces any other.
+ * Creates the event of a request. API Gateway decodes paths; here the path stays as it was sent, so that the function
+ * can restore the URL. The platform's token replaces any other token.
  */
 export function eventOf({ method, path, headers = {}, body }: ModuleRequest, token: string) {
   const queryStart = path.indexOf('?')
   const rawPath = queryStart === -1 ? path : path.slice(0, queryStart)
-  const lowerCased = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+  const lowerCaseHeaders = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
   const http = { method, path: rawPath, protocol: 'HTTP/1.1', sourceIp: '', userAgent: '' }
   return {
     version: '2.0',
     routeKey: '$default',
     rawPath,
     rawQueryString: queryStart === -1 ? '' : path.slice(queryStart + 1),
-    headers: { host: 'module', ...Object.fromEntries(lowerCased), [tokenHeader]: token },
+    headers: { host: 'module', ...Object.fromEntries(lowerCaseHeaders), [tokenHeader]: token },
     requestContext: { routeKey: '$default', stage: '$default', http },
     ...(body !== undefined && { body: Buffer.from(body).toString('base64') }),
     isBase64Encoded: body !== undefined,
@@ -26,9 +26,9 @@ export function eventOf({ method, path, headers = {}, body }: ModuleRequest, tok
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
-/** Throws `RuntimeError`: `crashed` for an invalid payload, `too_large` for a body of more than `maxBytes`. */
+/** Parses a response. Throws `RuntimeError`: `crashed` if it is invalid, `too_large` if the body exceeds `maxBytes`. */
 export function responseIn(payload: Uint8Array, maxBytes: number): ModuleResponse {
-  const result = parsed(payload)
+  const result = parse(payload)
   if (!isObject(result)) throw invalidResponse('it is not an object')
   const { statusCode: status, headers, body = '', isBase64Encoded } = result
   if (typeof status !== 'number' || !Number.isInteger(status) || status < 200 || status > 599) {
@@ -40,7 +40,7 @@ export function responseIn(payload: Uint8Array, maxBytes: number): ModuleRespons
   return { status, headers: headersOf(headers), body: bytes }
 }
 
-function parsed(payload: Uint8Array): unknown {
+function parse(payload: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(payload).toString())
   } catch {
@@ -51,7 +51,7 @@ function parsed(payload: Uint8Array): unknown {
 const invalidResponse = (reason: string): RuntimeError =>
   new RuntimeError('crashed', `The function returned no HTTP response: ${reason}.`)
 
-/** Omits cookies, which would apply to the platform's domain, and headers that are not valid in HTTP. */
+/** Returns the headers except cookies, which would apply to the platform's domain, and those not valid in HTTP. */
 function headersOf(headers: unknown): Record<string, string> {
   if (!isObject(headers)) return {}
   const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)

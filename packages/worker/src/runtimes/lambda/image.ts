@@ -16,7 +16,7 @@ export interface TargetRegistry {
   removeRepository: (repository: string) => Promise<void>
 }
 
-/** A registry that creates repositories on demand. A repository without manifests counts as missing. */
+/** Creates the target for a registry that creates repositories on demand. Empty repositories count as missing. */
 export const ociTarget = (client: RegistryClient, path: string): TargetRegistry => ({
   client,
   path,

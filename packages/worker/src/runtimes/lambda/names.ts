@@ -12,20 +12,20 @@ import { type DeploymentSpec } from '../port.ts'
 /** The unpublished revision of a function. */
 export const latestVersion = '$LATEST'
 
-const maximumNameLength = 64
+const maxNameLength = 64
 
-/** The name of a module's function. A name that is too long for Lambda is truncated and ends in a hash. */
+/** Returns the name of a module's function. A name that is too long for Lambda is truncated and ends in a hash. */
 export function functionNameOf(prefix: string, moduleId: string): string {
   const name = `${prefix}-${moduleId}`
-  if (name.length <= maximumNameLength) return name
+  if (name.length <= maxNameLength) return name
   const hash = createHash('sha256').update(moduleId).digest('hex').slice(0, 8)
-  return `${name.slice(0, maximumNameLength - hash.length - 1)}-${hash}`
+  return `${name.slice(0, maxNameLength - hash.length - 1)}-${hash}`
 }
 
 /** Variables that only the platform reads. */
 const releaseNames = { version: 'PLATFORM_RELEASE_VERSION', digest: 'PLATFORM_RELEASE_DIGEST' } as const
 
-/** Any principal that may read functions can read the token in the environment. */
+/** Returns the environment of a deployment. Any principal that may read functions can read the token in it. */
 export const environmentOf = (spec: DeploymentSpec, token: string): Record<string, string> => ({
   [environmentNames.deployment]: spec.id,
   [environmentNames.module]: spec.moduleId,
@@ -44,11 +44,11 @@ interface Configuration {
   Environment?: { Variables?: Record<string, string> | undefined } | undefined
 }
 
-/** Undefined for a function without a deployment. */
+/** Returns the deployment id of a function or version, if it has one. */
 export const deploymentIdIn = ({ Environment }: Configuration): string | undefined =>
   Environment?.Variables?.[environmentNames.deployment]
 
-/** Undefined for a function or version without a deployment. */
+/** Returns the deployment of a function or version, if it has one. */
 export function deploymentIn(configuration: Configuration): Deployment | undefined {
   const { FunctionName: name, Version: functionVersion = latestVersion, Environment } = configuration
   const { [environmentNames.deployment]: id, [environmentNames.module]: moduleId } = Environment?.Variables ?? {}

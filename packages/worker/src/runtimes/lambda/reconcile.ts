@@ -35,8 +35,8 @@ export const isReached = (current: FunctionState, { imageUri, id }: DesiredState
   deploymentIdIn(current.configuration) === id
 
 /**
- * Throws `RuntimeError` (`refused`) if the last change has failed. During publication, called only after a change by
- * this attempt, because an earlier failure may have another cause.
+ * Throws `RuntimeError` (`refused`) if the last change has failed. During publication, it is called only after a change
+ * by this attempt, because an earlier failure may have another cause.
  */
 export function requireSuccess(current: FunctionState): void {
   if (!hasFailed(current)) return

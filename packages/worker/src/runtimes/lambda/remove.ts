@@ -13,7 +13,7 @@ import { deploymentIdIn, parseHandle } from './names.ts'
 /**
  * Removes a deployment. After the last version, removes the images, which Lambda needs while a version exists. Removes
  * the function last, because a retry finds the remaining images by it. Until then, images of removed versions cost
- * storage, because their use is not counted. Can be repeated. Throws `RuntimeError`.
+ * storage, because their use is not counted. The call can be repeated. Throws `RuntimeError`.
  */
 export async function removeDeployment(control: ModuleLambdaContext, deployment: Deployment): Promise<void> {
   const untilMs = performance.now() + control.timeoutMs

@@ -13,21 +13,21 @@ import { removeDeployment } from './remove.ts'
 import { lambdaRequest } from './request.ts'
 
 /**
- * Includes unpublished deployments. Reports no crashes, because every invocation may have a new sandbox. Throws
- * `RuntimeError`.
+ * Lists all deployments, including unpublished ones. Reports no crashes, because every invocation may have a new
+ * sandbox. Throws `RuntimeError`.
  */
 async function listDeployments(control: ModuleLambdaContext): Promise<DeploymentStatus[]> {
   try {
-    const names = await functionNames(control)
-    const current = await Promise.all(names.map((name) => deploymentsOf(control, name)))
-    return current.flat()
+    const names = await listFunctionNames(control)
+    const statuses = await Promise.all(names.map((name) => deploymentsOf(control, name)))
+    return statuses.flat()
   } catch (error) {
     throw changeFailure(error)
   }
 }
 
-/** Other functions may share the prefix; `statusOf` ignores those whose name is not derived from a module id. */
-async function functionNames({ client, prefix }: ModuleLambdaContext): Promise<string[]> {
+/** Other functions may share the prefix. `statusOf` ignores those whose names are not derived from module ids. */
+async function listFunctionNames({ client, prefix }: ModuleLambdaContext): Promise<string[]> {
   const names: string[] = []
   let Marker: string | undefined
   do {
@@ -44,10 +44,10 @@ async function deploymentsOf(control: ModuleLambdaContext, functionName: string)
   const { latest, published } = await findVersions(control, functionName)
   const isUnpublished =
     latest !== undefined && !published.some((version) => deploymentIdIn(version) === deploymentIdIn(latest))
-  const current = await Promise.all(
+  const statuses = await Promise.all(
     [...(isUnpublished ? [latest] : []), ...published].map((each) => statusOf(control, each)),
   )
-  return current.filter((status) => status !== undefined)
+  return statuses.filter((status) => status !== undefined)
 }
 
 async function statusOf(

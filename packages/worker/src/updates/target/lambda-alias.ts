@@ -11,8 +11,8 @@ import {
   releaseIn,
   targetFailure,
 } from './lambda-functions.ts'
-import { servingRelease, findNumber, pruneVersions, publish } from './lambda-versions.ts'
-import { readAliases, type AliasStates } from './lambda-aliases.ts'
+import { servingRelease, findVersionNumber, pruneVersions, publish } from './lambda-versions.ts'
+import { createAliasStates, type AliasStates } from './lambda-aliases.ts'
 import { TargetError, type UpdateTarget } from './port.ts'
 
 export interface LambdaAliasSettings
@@ -25,13 +25,13 @@ export interface LambdaAliasSettings
 const requestHandler = { connectionTimeout: 1000, requestTimeout: 30_000, throwOnRequestTimeout: true } as const
 
 /**
- * The platform as Lambda functions that are each called through one alias. A release is a version of each function; the
- * alias sets its share. For one update attempt, which does not overwrite aliases that others have changed.
+ * Creates the target for a platform of Lambda functions that are called through aliases. A release is a version of each
+ * function; the alias sets its share. A target is for one update attempt and overwrites no changes by others.
  */
 export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): UpdateTarget {
   const client = new LambdaClient({ requestHandler, maxAttempts: 6, retryMode: 'adaptive', ...aws })
   const control: AliasControl = { names: functionNames, pollMs: 500, timeoutMs: 60_000, ...settings, client }
-  const work: Work = { control, aliases: readAliases(control), numbers: new Map() }
+  const work: Work = { control, aliases: createAliasStates(control), numbers: new Map() }
   return {
     current: () => withTargetErrors(() => servingRelease(control, work.aliases)),
     stage: (release) =>
@@ -73,7 +73,7 @@ async function withTargetErrors<Result>(perform: () => Promise<Result>): Promise
 async function findVersion(work: Work, name: string, release: InstalledRelease): Promise<string | undefined> {
   const { control, numbers } = work
   const key = keyOf(name, release)
-  const number = numbers.get(key) ?? (await findNumber(control, lambdaNameOf(control.prefix, name), release))
+  const number = numbers.get(key) ?? (await findVersionNumber(control, lambdaNameOf(control.prefix, name), release))
   if (number !== undefined) numbers.set(key, number)
   return number
 }
@@ -143,7 +143,7 @@ async function revert(work: Work, release: InstalledRelease, before: InstalledRe
       try {
         await perform(name)
       } catch (error) {
-        // A function that was changed by others must not prevent the others from being reverted.
+        // A function that was changed outside of this update must not prevent the revert of the other functions.
         if (!(error instanceof TargetError) || !error.isFinal) throw error
         errors.push(error)
       }

@@ -19,7 +19,7 @@ export interface AliasStates {
   move: (name: string, to: AliasState) => Promise<void>
 }
 
-export function readAliases(control: AliasControl): AliasStates {
+export function createAliasStates(control: AliasControl): AliasStates {
   const { client, alias: Name } = control
   const cache = new Map<string, AliasConfiguration>()
   const read = (name: string) =>

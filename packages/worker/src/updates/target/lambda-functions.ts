@@ -17,35 +17,35 @@ export const maxConcurrentCalls = 4
 export const lambdaNameOf = (prefix: string, functionName: string): string =>
   `${prefix}-${functionName.replaceAll('/', '-')}`
 
-const pattern = /^platform (\S+) (sha256:[0-9a-f]{64})$/
+const labelPattern = /^platform (\S+) (sha256:[0-9a-f]{64})$/
 
-/** Undefined for a deployed release, whose versions have no label. */
+/** Returns the label of a release's versions; undefined for a deployed release, whose versions have no label. */
 export const labelOf = ({ version, digest }: InstalledRelease): string | undefined =>
   digest === undefined ? undefined : `platform ${version} ${digest}`
 
-/** Undefined for a version that no update has published. */
+/** Returns the release of a version, or undefined if no update has published it. */
 export function releaseIn({
   Description = '',
 }: FunctionConfiguration): Required<Pick<InstalledRelease, 'version' | 'digest'>> | undefined {
-  const [, version, digest] = pattern.exec(Description) ?? []
+  const [, version, digest] = labelPattern.exec(Description) ?? []
   return version === undefined || digest === undefined ? undefined : { version, digest }
 }
 
-const invokeMs = 30_000
+const invokeLimitMs = 30_000
 
-/** Throws if the version fails or does not respond within 30 seconds. */
+/** Invokes a version of a function. Throws if it fails or does not respond within 30 seconds. */
 export async function invokeVersion(
   { client }: LambdaControl,
   FunctionName: string,
   Qualifier: string,
   event: unknown,
 ): Promise<unknown> {
-  const abortSignal = AbortSignal.timeout(invokeMs)
+  const abortSignal = AbortSignal.timeout(invokeLimitMs)
   const Payload = Buffer.from(JSON.stringify(event))
   const command = new InvokeCommand({ FunctionName, Qualifier, Payload })
   const response = await client.send(command, { abortSignal }).catch((cause: unknown) => {
     if (!abortSignal.aborted) throw cause
-    throw new TargetError(`${FunctionName} does not respond within ${invokeMs / 1000} s.`, { cause })
+    throw new TargetError(`${FunctionName} does not respond within ${invokeLimitMs / 1000} s.`, { cause })
   })
   const text = Buffer.from(response.Payload ?? []).toString()
   if (response.FunctionError !== undefined) throw new TargetError(`${FunctionName}: ${text.slice(0, 500)}`)
@@ -70,7 +70,7 @@ export async function pollUntil<Found>(
   }
 }
 
-const transient = [
+const transientErrors = [
   'TooManyRequestsException',
   'ThrottlingException',
   'ResourceConflictException',
@@ -79,12 +79,12 @@ const transient = [
   'RequestTimeoutException',
 ]
 
-/** Client errors are final, except throttling, conflicts and timeouts. */
+/** Converts errors of AWS and the network. Client errors are final, except throttling, conflicts and timeouts. */
 export function targetFailure(cause: unknown): unknown {
   if (!(cause instanceof Error) || cause instanceof TargetError) return cause
   const isAwsError = '$fault' in cause
   const isNetwork = cause.name === 'TimeoutError' || cause.name === 'AbortError' || 'code' in cause
   if (!isAwsError && !isNetwork) return cause
-  const isFinal = isAwsError && cause.$fault === 'client' && !isAws(cause, ...transient)
+  const isFinal = isAwsError && cause.$fault === 'client' && !isAws(cause, ...transientErrors)
   return new TargetError(`Lambda: ${cause.name}: ${cause.message}`.slice(0, 500), { isFinal, cause })
 }

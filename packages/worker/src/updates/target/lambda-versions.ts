@@ -23,19 +23,19 @@ import { isAws } from '@platform/core/aws/sdk'
 import { log } from '@platform/core/log'
 import { ProbeResponse, probeEvent } from '@platform/core/updates/version-probe'
 
-interface Serving extends AliasState {
+interface ServingFunction extends AliasState {
   name: string
   /** Undefined for a deployed version that does not report it, for example because it is broken. */
   release: InstalledRelease | undefined
 }
 
 /**
- * The release of all functions. If the functions are of different releases, a commit or its reversal was interrupted.
- * The functions whose aliases still have a share then identify the release before it. Throws a final `TargetError` if
- * the state cannot be explained.
+ * Returns the release of all functions. If the functions are of different releases, a commit or its reversal was
+ * interrupted. The functions whose aliases still have a share then identify the release before it. Throws a final
+ * `TargetError` if the state cannot be explained.
  */
 export async function servingRelease(control: AliasControl, aliases: AliasStates): Promise<InstalledRelease> {
-  const states: Serving[] = []
+  const states: ServingFunction[] = []
   await forEachLimit(maxConcurrentCalls, control.names, async (name) => {
     const state = await aliases.fresh(name)
     states.push({ ...state, name, release: await releaseOf(control, name, state.main) })
@@ -45,8 +45,8 @@ export async function servingRelease(control: AliasControl, aliases: AliasStates
   const [first] = releases.size <= 1 ? known : known.filter(({ other }) => other !== undefined)
   if (first?.release !== undefined) return first.release
   if (known.length === 0) return { version: 'unknown' }
-  const all = known.map(({ name, release }) => `${name} ${release?.version}`)
-  throw new TargetError(`The functions are of different releases: ${all.join(', ').slice(0, 400)}.`, {
+  const descriptions = known.map(({ name, release }) => `${name} ${release?.version}`)
+  throw new TargetError(`The functions are of different releases: ${descriptions.join(', ').slice(0, 400)}.`, {
     isFinal: true,
   })
 }
@@ -62,10 +62,10 @@ async function releaseOf(control: AliasControl, name: string, number: string): P
 }
 
 /**
- * The version of a function that belongs to a release; undefined if there is none. Versions of a deployed release have
- * no label, so they are invoked.
+ * Finds the version of a function that belongs to a release. Versions of a deployed release have no label, so they are
+ * invoked.
  */
-export async function findNumber(
+export async function findVersionNumber(
   control: AliasControl,
   cloudName: string,
   release: InstalledRelease,
@@ -73,7 +73,7 @@ export async function findNumber(
   const label = labelOf(release)
   const versions = await newestVersions(control, cloudName)
   if (label !== undefined) return versions.find(({ Description }) => Description === label)?.Version
-  const deployed = versions.filter((version) => releaseIn(version) === undefined).slice(0, deployedLimit)
+  const deployed = versions.filter((version) => releaseIn(version) === undefined).slice(0, maxDeployedVersions)
   for (const { Version = '' } of deployed) {
     if ((await reportedVersion(control, cloudName, Version)) === release.version) return Version
   }
@@ -86,9 +86,9 @@ async function newestVersions(control: AliasControl, cloudName: string): Promise
 }
 
 /** Older deployed versions are not rollback targets. */
-const deployedLimit = 5
+const maxDeployedVersions = 5
 
-/** Undefined if the function's version reports no platform version. */
+/** Invokes a function's version to read its platform version. Returns undefined if it reports none. */
 async function reportedVersion(control: AliasControl, cloudName: string, number: string): Promise<string | undefined> {
   const response = await invokeVersion(control, cloudName, number, probeEvent).catch((error: unknown) => {
     if (error instanceof TargetError) return undefined
@@ -100,7 +100,7 @@ async function reportedVersion(control: AliasControl, cloudName: string, number:
 /** Publishes a function of a release, or finds its published version. Returns the version, which can be invoked. */
 export async function publish(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
   const cloudName = lambdaNameOf(control.prefix, name)
-  const number = (await findNumber(control, cloudName, release)) ?? (await publishNew(control, release, name))
+  const number = (await findVersionNumber(control, cloudName, release)) ?? (await publishNew(control, release, name))
   await pollUntil(control, `${cloudName}:${number}`, async () => {
     const { configuration: current } = await getFunction(control, cloudName, number)
     if (current.State === 'Failed') throw brokenCode(cloudName, current)
@@ -111,7 +111,7 @@ export async function publish(control: AliasControl, release: StagedRelease, nam
   return number
 }
 
-/** Keeps no state: a retry derives the progress of an earlier attempt from the function. */
+/** Publishes a new version. Keeps no state: a retry derives the progress of an earlier attempt from the function. */
 async function publishNew(control: AliasControl, release: StagedRelease, name: string): Promise<string> {
   const FunctionName = lambdaNameOf(control.prefix, name)
   const Description = labelOf(release)
@@ -131,7 +131,7 @@ async function publishNew(control: AliasControl, release: StagedRelease, name: s
   return published.Version
 }
 
-/** The function once it has the required code; undefined while the change is in progress. */
+/** Changes the code if necessary. Returns the function once it has the code, and undefined during the change. */
 async function latestWith(
   control: AliasControl,
   FunctionName: string,

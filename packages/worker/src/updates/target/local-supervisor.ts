@@ -9,9 +9,9 @@ export interface LocalSupervisorOptions {
   token?: string
 }
 
-const invokeMs = 30_000
+const invokeLimitMs = 30_000
 /** A call waits for the previous one, and each takes up to a minute if the functions of a release do not start. */
-const callMs = 130_000
+const callLimitMs = 130_000
 
 type Body = object | Uint8Array<ArrayBuffer>
 
@@ -20,7 +20,7 @@ export function localSupervisor({
   url = config.PLAT_UPDATE_SUPERVISOR_URL,
   token = config.PLAT_UPDATE_SUPERVISOR_TOKEN,
 }: LocalSupervisorOptions = {}): UpdateTarget {
-  const call = async (method: string, path: string, body?: Body, timeoutMs = callMs): Promise<unknown> => {
+  const call = async (method: string, path: string, body?: Body, timeoutMs = callLimitMs): Promise<unknown> => {
     const response = await fetch(`${url}${path}`, {
       method,
       headers: { authorization: `Bearer ${token}` },
@@ -45,7 +45,7 @@ export function localSupervisor({
     },
     async invoke(release, functionName, event) {
       const body = { release: releaseIdentity(release), functionName, event }
-      return InvokeAnswer.parse(await call('POST', '/invoke', body, invokeMs)).result
+      return InvokeAnswer.parse(await call('POST', '/invoke', body, invokeLimitMs)).result
     },
     async unanswered(release, sinceMs) {
       const body = { release: releaseIdentity(release), sinceMs }

@@ -1,6 +1,6 @@
 import { type InstalledRelease } from '@platform/core/updates/record'
 
-/** In percent. */
+/** A share of the traffic in percent. */
 export type TrafficPercent = 0 | 10 | 50 | 100
 
 /** A staged release. Each function's zip is fetched and verified on demand. */
@@ -19,10 +19,10 @@ export interface InFlightStats {
   oldestMs?: number
 }
 
-/** The target cannot perform a call. The message is for users. */
+/** Thrown if the target cannot perform a call. The message is for users. */
 export class TargetError extends Error {
   override readonly name = 'TargetError'
-  /** A retry would not help. */
+  /** Whether a retry would fail too. */
   readonly isFinal: boolean
 
   constructor(message: string, { isFinal = false, cause }: { isFinal?: boolean; cause?: unknown } = {}) {
@@ -33,12 +33,12 @@ export class TargetError extends Error {
 
 /**
  * The host of the platform's functions, as far as updates change it. Each call is idempotent: it may be repeated, even
- * after a kill at any point. Throws `TargetError`.
+ * after a kill at any point. All calls throw `TargetError`.
  */
 export interface UpdateTarget {
-  /** The release that receives all traffic except the share of a staged release. */
+  /** Returns the release that receives all traffic except the share of a staged release. */
   current: () => Promise<InstalledRelease>
-  /** Prepares a release beside the serving one, which is unaffected. An earlier release may still be ready. */
+  /** Prepares a release without affecting the serving one. A release that was staged before may still be ready. */
   stage: (release: StagedRelease) => Promise<void>
   /**
    * Runs a function of a staged release and returns its result. Throws if the function fails or does not respond within
@@ -46,8 +46,8 @@ export interface UpdateTarget {
    */
   invoke: (release: InstalledRelease, functionName: string, event: unknown) => Promise<unknown>
   /**
-   * Requests since `sinceMs` that a release has not answered, except `invoke` calls. Undefined if the host cannot
-   * report them in time.
+   * Counts the requests since `sinceMs` that a release has not answered, except `invoke` calls. Returns undefined if
+   * the host cannot report them in time.
    */
   unanswered: (release: InstalledRelease, sinceMs: number) => Promise<InFlightStats | undefined>
   /**
@@ -55,8 +55,8 @@ export interface UpdateTarget {
    * first with `isBack`, when returning to an older release.
    */
   shift: (release: InstalledRelease, share: TrafficPercent, isBack?: boolean) => Promise<void>
-  /** The release serves alone permanently. Keeps `before` for a rollback without a fetch, and removes all others. */
+  /** Makes the release serve alone. Keeps `before` for a rollback without a fetch; removes other applied releases. */
   commit: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
-  /** Only `before` serves, as if no release had been staged. */
+  /** Makes only `before` serve, as if no release had been staged. */
   revert: (release: InstalledRelease, before: InstalledRelease) => Promise<void>
 }
