@@ -23,6 +23,6 @@ test('reports a store that accepts a request and never responds as unavailable',
   }
   const outcomes = await Promise.allSettled(Object.values(calls))
 
-  const unreachable = { status: 'rejected', reason: { code: 'database_unavailable' } }
-  expect(outcomes).toMatchObject(outcomes.map(() => unreachable))
+  const unavailableResult = { status: 'rejected', reason: { code: 'database_unavailable' } }
+  expect(outcomes).toMatchObject(outcomes.map(() => unavailableResult))
 })

@@ -29,9 +29,17 @@ async function startRelay(owner: Promise<Caller> | Caller = newCaller()) {
     const authorization = await relayToken(relayId, key.privateKey, target, String(body))
     return send(operation.handler, { ...request, target, body, headers: { ...headers, ...authorization } })
   }
-  const [queued, running] = [await newJob(), await newJob()]
-  const { json } = await call(operationNamed('POST /api/v1/relay/jobs/{id}/claim'), { params: { id: running } })
-  return { call, caller, clusterId, queued, running, leaseId: json.leaseId, nodeId: nodes[0]?.id ?? '' }
+  const [queuedJob, runningJob] = [await newJob(), await newJob()]
+  const { json } = await call(operationNamed('POST /api/v1/relay/jobs/{id}/claim'), { params: { id: runningJob } })
+  return {
+    call,
+    caller,
+    clusterId,
+    queued: queuedJob,
+    running: runningJob,
+    leaseId: json.leaseId,
+    nodeId: nodes[0]?.id ?? '',
+  }
 }
 type Relay = Awaited<ReturnType<typeof startRelay>>
 
@@ -76,28 +84,28 @@ test('rejects the lease of another job', async () => {
   }
 })
 
-const [claim, complete] = ['POST /api/v1/relay/jobs/{id}/claim', 'POST /api/v1/relay/jobs/{id}/complete']
+const [claimName, completeName] = ['POST /api/v1/relay/jobs/{id}/claim', 'POST /api/v1/relay/jobs/{id}/complete']
 const replace = async ({ caller, clusterId }: Relay) => {
   await enroll(enrollRequest((await issue(caller, clusterId)).enrollmentToken))
   return {}
 }
 
 test.each<[name: string, error: string, change: (relay: Relay) => object | Promise<object>]>([
-  [claim, 'relay_revoked', replace],
+  [claimName, 'relay_revoked', replace],
   ['POST /api/v1/relay/jobs/{id}/output', 'relay_revoked', replace],
-  [complete, 'relay_revoked', replace],
+  [completeName, 'relay_revoked', replace],
   ['POST /api/v1/relay/goodbye', 'relay_revoked', replace],
-  [claim, 'statement_key_unknown', () => ({ statementKey: 'unknown' })],
+  [claimName, 'statement_key_unknown', () => ({ statementKey: 'unknown' })],
   [
-    complete,
+    completeName,
     'output_out_of_order',
     ({ nodeId }) => ({ output: { seq: 1, chunks: [{ nodeId, stream: 'stdout', data: 'x' }] } }),
   ],
   [
-    complete,
+    completeName,
     'job_already_finished',
     async (relay) => {
-      await relay.call(operationNamed(complete), requests[complete]?.(relay) ?? {})
+      await relay.call(operationNamed(completeName), requests[completeName]?.(relay) ?? {})
       return { exitCode: 1 }
     },
   ],

@@ -39,21 +39,23 @@ const rolesByRequirement: Record<string, readonly Role[]> = {
 }
 
 const requirementOf = (operation: Operation): string => requirements[operation.name] ?? ''
-const authenticated = operations.filter((operation) => requirementOf(operation) in rolesByRequirement)
+const authenticatedOperations = operations.filter((operation) => requirementOf(operation) in rolesByRequirement)
 
 test('the tables contain exactly the operations of the contract', () => {
   expect(Object.keys(requirements).toSorted()).toEqual(operations.map(({ name }) => name).toSorted())
   expect(staleFixtures).toEqual([])
 })
 
-const cells = authenticated.flatMap((operation) => roles.map((role) => [operation.name, role, operation] as const))
+const cells = authenticatedOperations.flatMap((operation) =>
+  roles.map((role) => [operation.name, role, operation] as const),
+)
 const isPermitted = ([, role, operation]: (typeof cells)[number]): boolean =>
   rolesByRequirement[requirementOf(operation)]?.includes(role) ?? false
-const [permitted, denied] = [cells.filter(isPermitted), cells.filter((cell) => !isPermitted(cell))]
+const [permittedCells, deniedCells] = [cells.filter(isPermitted), cells.filter((cell) => !isPermitted(cell))]
 
 /** By default, the last permitted and the first denied role of each operation. */
-const lastPermitted = permitted.filter(([name], index) => isLong || permitted[index + 1]?.[0] !== name)
-const firstDenied = denied.filter(([name], index) => isLong || denied[index - 1]?.[0] !== name)
+const lastPermitted = permittedCells.filter(([name], index) => isLong || permittedCells[index + 1]?.[0] !== name)
+const firstDenied = deniedCells.filter(([name], index) => isLong || deniedCells[index - 1]?.[0] !== name)
 
 async function countAuditEntries({ organisationId, userId }: SignedInUser): Promise<number> {
   const pages = await Promise.all(
@@ -127,7 +129,7 @@ test.each([
 
 const allPermissions = Object.keys(rolesByRequirement).filter((requirement) => requirement.includes(':'))
 
-test.each(sampled(authenticated))('$name with an API token depends on its permissions', async (operation) => {
+test.each(sampled(authenticatedOperations))('$name with an API token depends on its permissions', async (operation) => {
   for (const [permissions, isForbidden] of [
     [[], requirementOf(operation) !== 'user'],
     [allPermissions, requirementOf(operation) === 'session'],
@@ -145,7 +147,7 @@ const grantsPermissions = (operation: Operation): boolean =>
   (requirementOf(operation) === 'users:admin' && operation.name.includes('/users') && operation.method !== 'GET') ||
   operation.name === 'POST /api/v1/platform/identity/providers'
 
-const withPermission = authenticated.filter((operation) => requirementOf(operation).includes(':'))
+const withPermission = authenticatedOperations.filter((operation) => requirementOf(operation).includes(':'))
 
 const requiredWith = (permission: string) => (permission === 'modules:install' ? ['platform:admin'] : [])
 
@@ -180,7 +182,7 @@ const key = newRelayKey()
 const { enrollmentToken } = await Cluster.register(await newCaller(), { name: 'berlin-1', type: 'Hypervisor' })
 const relay = await enroll({ ...enrollRequest(enrollmentToken), publicKey: key.wire })
 
-test.each(sampled(authenticated))('$name rejects a relay token under either scheme', async (operation) => {
+test.each(sampled(authenticatedOperations))('$name rejects a relay token under either scheme', async (operation) => {
   const parts = await validRequest(operation, await newUser('OrgAdmin'))
   const { target, body = '' } = toRequest(operation, parts, {})
   const { authorization } = await relayToken(relay.relayId, key.privateKey, target.split('?')[0] ?? '', String(body))

@@ -125,11 +125,16 @@ const requestFor = (operation: Operation, place: string, user: SignedInUser) =>
     : validRequest(operation, user)
 
 async function expectNotFound(operation: Operation, place: string, owner: SignedInUser, user: SignedInUser) {
-  const [own, other] = [await requestFor(operation, place, user), await requestFor(operation, place, owner)]
-  expect(valueAt(other, place), 'The line in fixtures.ts must contain the id').toBeDefined()
-  const foreign = await access(operation, place, { own, other }, user)
-  expect(foreign).toMatchObject({ outcome: expectedResults[`${operation.name} ${place}`], writes: 0 })
-  expect(foreign).toEqual(await access(operation, place, { own, other: withUnknownIds(other) }, user))
+  const [ownRequest, otherRequest] = [
+    await requestFor(operation, place, user),
+    await requestFor(operation, place, owner),
+  ]
+  expect(valueAt(otherRequest, place), 'The line in fixtures.ts must contain the id').toBeDefined()
+  const foreignAccess = await access(operation, place, { own: ownRequest, other: otherRequest }, user)
+  expect(foreignAccess).toMatchObject({ outcome: expectedResults[`${operation.name} ${place}`], writes: 0 })
+  expect(foreignAccess).toEqual(
+    await access(operation, place, { own: ownRequest, other: withUnknownIds(otherRequest) }, user),
+  )
 }
 
 test.each(places)('%s of another organisation is not found', async (name, operation, place) => {
@@ -162,7 +167,9 @@ test.each(places.filter(([name]) => expectedResults[name] === '200 nothing'))(
   async (_, operation, place) => {
     const owner = await newUser('OrgAdmin')
     const colleague = await newUser('OrgAdmin', owner.organisationId)
-    const own = await validRequest(operation, owner)
-    expect(await access(operation, place, { own, other: own }, colleague)).toMatchObject({ outcome: '200 something' })
+    const ownRequest = await validRequest(operation, owner)
+    expect(await access(operation, place, { own: ownRequest, other: ownRequest }, colleague)).toMatchObject({
+      outcome: '200 something',
+    })
   },
 )

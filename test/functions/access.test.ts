@@ -36,10 +36,10 @@ test.each(protectedOperations)('$name requires its kind of token', async (operat
 
 test('reports an expired token, whether or not the process has cached it', async () => {
   const listSites = (headers: Record<string, string>) => send(handlerOf('sites'), { target: '/api/v1/sites', headers })
-  const [cached, unused] = await Promise.all([bearer(['Viewer']), bearer(['Viewer'])])
-  expect((await listSites(cached)).status).toBe(200)
+  const [cachedHeaders, unusedHeaders] = await Promise.all([bearer(['Viewer']), bearer(['Viewer'])])
+  expect((await listSites(cachedHeaders)).status).toBe(200)
   advanceClock(16 * 60_000)
-  for (const headers of [cached, unused]) {
+  for (const headers of [cachedHeaders, unusedHeaders]) {
     const { status, json } = await listSites(headers)
     expect([status, json.error]).toEqual([401, 'token_expired'])
   }
@@ -47,11 +47,15 @@ test('reports an expired token, whether or not the process has cached it', async
 
 test.each(userOperations)('$name accepts the cookie of a browser from the same origin only', async (operation) => {
   const before = writes()
-  const foreign = { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
-  const rejected = await send(operation.handler, requestTo(operation, { ...foreign, ...cookie }))
-  expect([rejected.status, rejected.json.error, writes()]).toEqual([403, 'cross_origin_request', before])
-  const accepted = await send(operation.handler, requestTo(operation, { ...publicPortalHeaders, ...cookie }))
-  expect([401, 403], accepted.text).not.toContain(accepted.status)
+  const foreignHeaders = { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
+  const rejectedResponse = await send(operation.handler, requestTo(operation, { ...foreignHeaders, ...cookie }))
+  expect([rejectedResponse.status, rejectedResponse.json.error, writes()]).toEqual([
+    403,
+    'cross_origin_request',
+    before,
+  ])
+  const acceptedResponse = await send(operation.handler, requestTo(operation, { ...publicPortalHeaders, ...cookie }))
+  expect([401, 403], acceptedResponse.text).not.toContain(acceptedResponse.status)
 })
 
 test.each(operations.filter(isRelayOperation))('$name accepts no cookie', async (operation) => {

@@ -27,7 +27,7 @@ const setupTokens = await complete({ ...administrator, initialAdminToken: await 
 const admin = await fixtures.signInUser(administrator.adminUsername)
 
 const session = '/api/v1/auth/session'
-const me = { target: '/api/v1/auth/me' }
+const ownAccount = { target: '/api/v1/auth/me' }
 const refresh = jsonRequest(`${session}/refresh`, '')
 const signOut = { method: 'DELETE', target: session }
 const newSite = () => jsonRequest('/api/v1/sites', { name: newId('site') })
@@ -52,15 +52,15 @@ test.each([
   const { page, user } = await signedInPage(portal)
   const deviceCookie = names[0]!.replace('access', 'device')
   expect([...page.cookies.keys()]).toEqual([...names, deviceCookie])
-  expect((await page.send(auth, me)).json).toMatchObject({ username: user.username })
+  expect((await page.send(auth, ownAccount)).json).toMatchObject({ username: user.username })
   expect((await page.send(sites, newSite())).status).toBe(201)
   const before = new Map(page.cookies)
   expect(await page.send(auth, refresh)).toMatchObject({ status: 200, json: { expiresIn: 900 } })
   for (const name of names) expect(page.cookies.get(name)).not.toBe(before.get(name))
-  expect((await page.send(auth, me)).status).toBe(200)
+  expect((await page.send(auth, ownAccount)).status).toBe(200)
   expect(await page.send(auth, signOut)).toMatchObject({ status: 204, text: '' })
   expect([...page.cookies.keys()]).toEqual([deviceCookie])
-  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
+  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'unauthenticated'])
 })
 
 test('continues the session of setup by its refresh token, once; a retry with its key receives the same cookies', async () => {
@@ -72,17 +72,20 @@ test('continues the session of setup by its refresh token, once; a retry with it
   expect([status, cookies.length]).toEqual([200, 3])
   expect((await newPage().send(auth, begin)).cookies).toEqual(cookies)
   const keyed = { ...refresh, headers: { ...refresh.headers, 'idempotency-key': 'key-of-the-refresh' } }
-  const lost = new BrowserSession(publicPortalHeaders, page.cookies)
-  const renewed = await lost.send(auth, keyed)
-  expect(await page.send(auth, keyed)).toMatchObject({ status: 200, cookies: renewed.cookies })
-  const invalid = { ...refresh, headers: { ...refresh.headers, 'idempotency-key': 'ü' } }
-  expect(statusAndError(await page.send(auth, invalid))).toEqual([400, 'validation_failed'])
+  const lostSession = new BrowserSession(publicPortalHeaders, page.cookies)
+  const renewal = await lostSession.send(auth, keyed)
+  expect(await page.send(auth, keyed)).toMatchObject({ status: 200, cookies: renewal.cookies })
+  const invalidRequest = { ...refresh, headers: { ...refresh.headers, 'idempotency-key': 'ü' } }
+  expect(statusAndError(await page.send(auth, invalidRequest))).toEqual([400, 'validation_failed'])
   const { items } = (await page.send(users, { target: '/api/v1/users/me/sessions' })).json
   expect(items.filter(({ isCurrent }: any) => isCurrent)).toMatchObject([{ id: sessionId }])
   expect(sessionIdOf(page)).toBe(sessionId)
-  const repeated = newPage()
-  expect(statusAndError(await repeated.post(auth, session, { refreshToken }))).toEqual([401, 'invalid_refresh_token'])
-  expect(repeated.cookies.size).toBe(0)
+  const reloadedPage = newPage()
+  expect(statusAndError(await reloadedPage.post(auth, session, { refreshToken }))).toEqual([
+    401,
+    'invalid_refresh_token',
+  ])
+  expect(reloadedPage.cookies.size).toBe(0)
 })
 
 test.each<[body: object]>([
@@ -109,7 +112,7 @@ test.each([
   const response = await page.post(auth, session, body)
   expect(statusAndError(response)).toEqual([401, error])
   expect(response.cookies).toEqual([])
-  expect((await page.send(auth, me)).status).toBe(200)
+  expect((await page.send(auth, ownAccount)).status).toBe(200)
 })
 
 test('tries unknown users with the directories', async () => {
@@ -137,17 +140,17 @@ test('rejects an API token in the cookie', async () => {
   const page = newPage()
   const { token } = await createApiToken(admin.caller, { name: newId('tok') })
   page.cookies.set('__Host-plat_access', token)
-  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
+  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'unauthenticated'])
 })
 
 test('refreshes after the access cookie has expired', async () => {
   const { page } = await signedInPage()
   advanceClock(16 * 60_000)
-  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'token_expired'])
+  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'token_expired'])
   page.cookies.delete('__Host-plat_access')
-  expect(statusAndError(await page.send(auth, me))).toEqual([401, 'unauthenticated'])
+  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'unauthenticated'])
   expect((await page.send(auth, refresh)).status).toBe(200)
-  expect((await page.send(auth, me)).status).toBe(200)
+  expect((await page.send(auth, ownAccount)).status).toBe(200)
 })
 
 test.each([
@@ -175,11 +178,11 @@ test('signs out without an access cookie, repeatably, and records it', async () 
     outboxPartitions(admin.caller.organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
   )
   const items = pages.flatMap((page) => page.items)
-  const closed = items.map(parseRecord).filter(({ audit }) => audit?.resource === sessionId)
+  const closeRecords = items.map(parseRecord).filter(({ audit }) => audit?.resource === sessionId)
   const expected = { actor: { id: user.id }, address: '192.0.2.1', audit: { action: 'session.close' } }
-  expect(closed.filter(({ audit }) => audit?.action === 'session.close')).toMatchObject([expected])
-  const repeated = await send(auth, { ...refresh, headers: { ...publicPortalHeaders, ...cookies } })
-  expect(statusAndError(repeated)).toEqual([401, 'invalid_refresh_token'])
+  expect(closeRecords.filter(({ audit }) => audit?.action === 'session.close')).toMatchObject([expected])
+  const repeatedRefresh = await send(auth, { ...refresh, headers: { ...publicPortalHeaders, ...cookies } })
+  expect(statusAndError(repeatedRefresh)).toEqual([401, 'invalid_refresh_token'])
   expect((await send(auth, { ...signOut, headers: publicPortalHeaders })).status).toBe(204)
 })
 
@@ -204,7 +207,7 @@ test.each([
     expect(response.cookies).toEqual([])
   }
   expect(writes()).toBe(before)
-  expect((await page.send(auth, me)).status).toBe(200)
+  expect((await page.send(auth, ownAccount)).status).toBe(200)
   expect((await page.send(auth, refresh)).status).toBe(200)
 })
 
@@ -217,11 +220,11 @@ test.each(['192.168.1.5:8080', 'evil.example:8080'])('requires HTTPS from pages 
 
 test('a bearer token needs no origin and takes precedence over the cookie', async () => {
   const { page, user } = await signedInPage()
-  const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
-  const headers = { ...foreign, ...page.cookieHeader(), authorization: `Bearer ${admin.accessToken}` }
-  expect((await send(auth, { ...me, headers })).json.username).toBe(admin.username)
+  const foreignHeaders = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+  const headers = { ...foreignHeaders, ...page.cookieHeader(), authorization: `Bearer ${admin.accessToken}` }
+  expect((await send(auth, { ...ownAccount, headers })).json.username).toBe(admin.username)
   for (const authorization of ['', 'Bearer x.y.z', 'Basic YTpi']) {
-    expect((await page.send(auth, { ...me, headers: { authorization } })).status).toBe(401)
+    expect((await page.send(auth, { ...ownAccount, headers: { authorization } })).status).toBe(401)
   }
-  expect((await page.send(auth, me)).json.username).toBe(user.username)
+  expect((await page.send(auth, ownAccount)).json.username).toBe(user.username)
 })

@@ -55,7 +55,7 @@ const connect = (clientId: string, password: string) =>
     lambdaContext('channel-authorizer', '', 1000),
   )
 
-const denied = { isAuthenticated: false }
+const denial = { isAuthenticated: false }
 
 test('a relay may connect as itself, and only receive the wake-ups of its cluster', async () => {
   const relay = await newRelay()
@@ -139,13 +139,13 @@ test.each<[string, (relay: Relay, other: Relay) => Promise<[clientId: string, pa
 ])('a relay may not connect %s', async (_, attack) => {
   const [relay, other] = [await newRelay(), await newRelay()]
   const [clientId, password] = await attack(relay, other)
-  expect(await connect(clientId, password)).toEqual(denied)
+  expect(await connect(clientId, password)).toEqual(denial)
 })
 
 test.each([null, {}, { protocolData: { mqtt: { clientId: 'x'.repeat(200), password: '' } } }, { protocolData: 'x' }])(
   'an event that is not valid is denied: %j',
   async (event) => {
-    expect(await authorize(event)).toEqual(denied)
+    expect(await authorize(event)).toEqual(denial)
   },
 )
 

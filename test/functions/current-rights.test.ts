@@ -83,13 +83,13 @@ test('reads of one session take one more store call a minute', async () => {
 /** The store cancels a transaction if another one with the same item is in progress. */
 function rejectConcurrentChecks(): Disposable {
   const inProgress = new Set<string>()
-  const checked = ({ command, input }: { command: string; input: any }): string[] =>
+  const checkedKeys = ({ command, input }: { command: string; input: any }): string[] =>
     command.startsWith('TransactWrite')
       ? input.TransactItems.map(({ ConditionCheck }: any) => JSON.stringify(ConditionCheck?.Key) ?? '')
       : []
   return onStoreCall({
     before: async (sent) => {
-      const keys = checked(sent)
+      const keys = checkedKeys(sent)
       const CancellationReasons = keys.map((key) => ({ Code: inProgress.has(key) ? 'TransactionConflict' : 'None' }))
       if (CancellationReasons.some(({ Code }) => Code !== 'None'))
         throw new TransactionCanceledException({
@@ -99,7 +99,7 @@ function rejectConcurrentChecks(): Disposable {
         })
       for (const key of keys) if (key !== '') inProgress.add(key)
     },
-    after: async (sent) => checked(sent).forEach((key) => inProgress.delete(key)),
+    after: async (sent) => checkedKeys(sent).forEach((key) => inProgress.delete(key)),
   })
 }
 

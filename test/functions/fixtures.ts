@@ -71,18 +71,18 @@ async function perform({ adminHeaders }: SignedInUser, name: string, parts: Requ
   return json
 }
 
-const unique = (): string => `name ${randomUUID()}`
-const empty: Fixture = () => ({})
+const uniqueName = (): string => `name ${randomUUID()}`
+const noParameters: Fixture = () => ({})
 
-const newSite = (user: SignedInUser) => perform(user, 'POST /api/v1/sites', { body: { name: unique() } })
+const newSite = (user: SignedInUser) => perform(user, 'POST /api/v1/sites', { body: { name: uniqueName() } })
 const siteParams: Fixture = async (user) => ({ params: { id: (await newSite(user)).id } })
 
 const newCluster = (user: SignedInUser, labels = {}) =>
-  perform(user, 'POST /api/v1/clusters', { body: { name: unique(), type: 'Hypervisor', labels } })
+  perform(user, 'POST /api/v1/clusters', { body: { name: uniqueName(), type: 'Hypervisor', labels } })
 const clusterParams: Fixture = async (user) => ({ params: { id: (await newCluster(user)).id } })
 
 const keySettings = () => ({
-  name: unique(),
+  name: uniqueName(),
   maxUses: 1,
   requireApproval: true,
   expiresAt: new Date(now() + 86_400_000).toISOString(),
@@ -94,8 +94,8 @@ async function relayUpdate(user: SignedInUser): Promise<{ body: object }> {
   const current = JSON.stringify({ version, relay: { sha256: 'a'.repeat(64), signature: 'c2ln' } })
   await transact([upsert(keys.updateState(), { set: { current } })])
   const { items } = await perform(user, 'GET /api/v1/relay-updates', {})
-  const running = items.find(({ status }: { status: string }) => status === 'Running')
-  if (running) await perform(user, 'POST /api/v1/relay-updates/{id}/cancel', { params: { id: running.id } })
+  const runningUpdate = items.find(({ status }: { status: string }) => status === 'Running')
+  if (runningUpdate) await perform(user, 'POST /api/v1/relay-updates/{id}/cancel', { params: { id: runningUpdate.id } })
   return { body: { target: { clusterIds: [(await newCluster(user)).id] }, canary: 1, maxConcurrent: 2 } }
 }
 const relayUpdateParams: Fixture = async (user) => ({
@@ -123,11 +123,11 @@ async function finishedBatch(user: SignedInUser): Promise<RequestParts> {
   return parts
 }
 
-const filter = (context = 'clusters') => ({ body: { name: unique(), context, filter: {} } })
+const filter = (context = 'clusters') => ({ body: { name: uniqueName(), context, filter: {} } })
 const newFilter = (user: SignedInUser, context?: string) =>
   perform(user, 'POST /api/v1/users/me/saved-filters', filter(context), user.headers)
 const newToken = (user: SignedInUser) =>
-  perform(user, 'POST /api/v1/users/me/tokens', { body: { name: unique() } }, user.headers)
+  perform(user, 'POST /api/v1/users/me/tokens', { body: { name: uniqueName() } }, user.headers)
 
 const colleagueParams: Fixture = async (user) => ({
   params: { id: (await newUser('Viewer', user.organisationId)).userId },
@@ -185,13 +185,13 @@ async function newNotification({ userId, organisationId, headers }: SignedInUser
 }
 
 const fixtures: Record<string, Fixture> = {
-  'POST /api/v1/auth/logout': empty,
-  'GET /api/v1/auth/me': empty,
+  'POST /api/v1/auth/logout': noParameters,
+  'GET /api/v1/auth/me': noParameters,
 
   'GET /api/v1/clusters': async (user) => ({
     query: { filterId: (await newFilter(user)).id, ids: (await newCluster(user)).id, selector: '!legacy' },
   }),
-  'GET /api/v1/clusters/labels': empty,
+  'GET /api/v1/clusters/labels': noParameters,
   'POST /api/v1/clusters/labels': async (user) => ({
     body: { target: { clusterIds: [(await newCluster(user)).id] }, set: { env: 'prod' }, remove: ['legacy'] },
   }),
@@ -207,12 +207,12 @@ const fixtures: Record<string, Fixture> = {
     const body = { ...request, enrollmentKey, hostname: `host-${randomUUID()}` }
     return { params: { id: (await perform(user, 'POST /api/v1/relay/enroll', { body })).clusterId } }
   },
-  'GET /api/v1/enrollment-keys': empty,
+  'GET /api/v1/enrollment-keys': noParameters,
   'POST /api/v1/enrollment-keys': async (user) => ({
     body: { ...keySettings(), siteId: (await newSite(user)).id, labels: { env: 'prod' } },
   }),
   'DELETE /api/v1/enrollment-keys/{id}': async (user) => ({ params: { id: (await newEnrollmentKey(user)).id } }),
-  'GET /api/v1/relay-updates': empty,
+  'GET /api/v1/relay-updates': noParameters,
   'POST /api/v1/relay-updates': relayUpdate,
   'GET /api/v1/relay-updates/{id}': relayUpdateParams,
   'GET /api/v1/relay-updates/{id}/clusters': async (user) => ({
@@ -222,18 +222,18 @@ const fixtures: Record<string, Fixture> = {
   'POST /api/v1/relay-updates/{id}/cancel': relayUpdateParams,
   'GET /api/v1/nodes': () => ({ query: { selector: 'env=prod', os: 'linux', search: 'n', sort: 'name' } }),
   'POST /api/v1/clusters': async (user) => ({
-    body: { name: unique(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },
+    body: { name: uniqueName(), type: 'Hypervisor', siteId: (await newSite(user)).id, labels: { env: 'prod' } },
   }),
   'GET /api/v1/clusters/{id}': clusterParams,
   'PATCH /api/v1/clusters/{id}': async (user) => ({
     ...(await clusterParams(user)),
-    body: { name: unique(), siteId: (await newSite(user)).id, labels: { env: 'prod', legacy: null } },
+    body: { name: uniqueName(), siteId: (await newSite(user)).id, labels: { env: 'prod', legacy: null } },
   }),
   'DELETE /api/v1/clusters/{id}': clusterParams,
   'POST /api/v1/clusters/{id}/enrollment-token': clusterParams,
 
-  'GET /api/v1/sites': empty,
-  'POST /api/v1/sites': () => ({ body: { name: unique() } }),
+  'GET /api/v1/sites': noParameters,
+  'POST /api/v1/sites': () => ({ body: { name: uniqueName() } }),
   'DELETE /api/v1/sites/{id}': siteParams,
 
   'GET /api/v1/clusters/{id}/timeline': clusterParams,
@@ -250,7 +250,7 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/jobs/{id}/output': jobParams,
 
   'POST /api/v1/jobs/batch': async (user) => ({ body: { jobs: [await newScript(user)] } }),
-  'GET /api/v1/jobs/batch': empty,
+  'GET /api/v1/jobs/batch': noParameters,
   'GET /api/v1/jobs/batch/{batchId}': batchParams,
   'POST /api/v1/jobs/batch/{batchId}/cancel': batchParams,
   'POST /api/v1/jobs/batch/{batchId}/retry': finishedBatch,
@@ -261,22 +261,22 @@ const fixtures: Record<string, Fixture> = {
   },
   'GET /api/v1/jobs/batch/{batchId}/results': finishedBatch,
 
-  'GET /api/v1/users/me/dashboard-layout': empty,
+  'GET /api/v1/users/me/dashboard-layout': noParameters,
   'PATCH /api/v1/users/me/dashboard-layout': () => ({ body: { layout: [] } }),
-  'GET /api/v1/users/me/saved-filters': empty,
+  'GET /api/v1/users/me/saved-filters': noParameters,
   'POST /api/v1/users/me/saved-filters': () => filter(),
   'DELETE /api/v1/users/me/saved-filters/{id}': async (user) => ({ params: { id: (await newFilter(user)).id } }),
   'PUT /api/v1/users/me/password': () => ({ body: { currentPassword: password, newPassword: `${password}!` } }),
 
-  'GET /api/v1/users/me/sessions': empty,
+  'GET /api/v1/users/me/sessions': noParameters,
   'DELETE /api/v1/users/me/sessions/{id}': ({ sessionId }) => ({ params: { id: sessionId } }),
-  'GET /api/v1/users/me/tokens': empty,
-  'POST /api/v1/users/me/tokens': () => ({ body: { name: unique() } }),
+  'GET /api/v1/users/me/tokens': noParameters,
+  'POST /api/v1/users/me/tokens': () => ({ body: { name: uniqueName() } }),
   'DELETE /api/v1/users/me/tokens/{id}': async (user) => ({ params: { id: (await newToken(user)).id } }),
 
-  'GET /api/v1/users': empty,
+  'GET /api/v1/users': noParameters,
   'POST /api/v1/users': ({ organisationId }) => ({ body: { ...newAccount(), organisationId } }),
-  'GET /api/v1/roles': empty,
+  'GET /api/v1/roles': noParameters,
   'GET /api/v1/users/{id}': colleagueParams,
   'PATCH /api/v1/users/{id}': async (user) => ({
     ...(await colleagueParams(user)),
@@ -289,19 +289,19 @@ const fixtures: Record<string, Fixture> = {
     await newToken(colleague)
     return { params: { id: colleague.userId } }
   },
-  'GET /api/v1/organisation/settings': empty,
+  'GET /api/v1/organisation/settings': noParameters,
   'PATCH /api/v1/organisation/settings': () => ({ body: { maxTokenLifetimeDays: 365, jobRetentionDays: 30 } }),
-  'GET /api/v1/platform/settings': empty,
+  'GET /api/v1/platform/settings': noParameters,
   'PATCH /api/v1/platform/settings': () => ({ body: { publicUrl: `https://${randomUUID()}.example.com` } }),
-  'GET /api/v1/platform/organisations': empty,
-  'POST /api/v1/platform/organisations': () => ({ body: { name: unique() } }),
+  'GET /api/v1/platform/organisations': noParameters,
+  'POST /api/v1/platform/organisations': () => ({ body: { name: uniqueName() } }),
   'PATCH /api/v1/platform/organisations/{id}': ({ organisationId }) => ({
     params: { id: organisationId },
     body: { quotas: { clusters: 50_000 } },
   }),
-  'GET /api/v1/organisation/usage': empty,
+  'GET /api/v1/organisation/usage': noParameters,
 
-  'GET /api/v1/webhooks': empty,
+  'GET /api/v1/webhooks': noParameters,
   'POST /api/v1/webhooks': () => ({ body: hook }),
   'PATCH /api/v1/webhooks/{id}': async (user) => ({ ...(await webhookParams(user)), body: { enabled: false } }),
   'DELETE /api/v1/webhooks/{id}': webhookParams,
@@ -310,24 +310,24 @@ const fixtures: Record<string, Fixture> = {
   'GET /api/v1/webhooks/{id}/deliveries': webhookParams,
   'POST /api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver': deliveryParams,
 
-  'GET /api/v1/modules/catalog': empty,
-  'POST /api/v1/modules/catalog/scan': empty,
-  'GET /api/v1/modules': empty,
+  'GET /api/v1/modules/catalog': noParameters,
+  'POST /api/v1/modules/catalog/scan': noParameters,
+  'GET /api/v1/modules': noParameters,
   'GET /api/v1/modules/{id}': moduleParams,
   'POST /api/v1/modules/{id}/install': catalogModule,
   'DELETE /api/v1/modules/{id}': moduleParams,
   'POST /api/modules/install': imageModuleOf(() => ({})),
   'DELETE /api/modules/{id}': moduleParams,
-  'GET /api/v1/organisation/modules': empty,
+  'GET /api/v1/organisation/modules': noParameters,
   'PUT /api/v1/organisation/modules/{id}': async (user) => ({
     ...(await moduleParams(user)),
     body: { enabled: true },
   }),
-  'GET /api/v1/portal/navigation': empty,
-  'GET /api/v1/portal/summary': empty,
-  'GET /api/v1/portal/history': empty,
+  'GET /api/v1/portal/navigation': noParameters,
+  'GET /api/v1/portal/summary': noParameters,
+  'GET /api/v1/portal/history': noParameters,
 
-  'GET /api/v1/notifications': empty,
+  'GET /api/v1/notifications': noParameters,
   'PATCH /api/v1/notifications': async (user) => ({ body: { ids: [await newNotification(user)] } }),
   'GET /api/v1/platform/audit': async (user) => {
     const { id: resource } = await newSite(user)
@@ -335,17 +335,17 @@ const fixtures: Record<string, Fixture> = {
     return { query: { actor: user.userId, resource } }
   },
   'POST /api/v1/platform/audit': () => ({ body: { action: 'change.approved', resource: 'x', detail: 'y' } }),
-  'GET /api/v1/platform/audit/checkpoint': empty,
-  'GET /api/v1/platform/audit/export': empty,
-  'GET /api/v1/platform/audit/verify': empty,
-  'GET /api/v1/platform/identity/providers': empty,
+  'GET /api/v1/platform/audit/checkpoint': noParameters,
+  'GET /api/v1/platform/audit/export': noParameters,
+  'GET /api/v1/platform/audit/verify': noParameters,
+  'GET /api/v1/platform/identity/providers': noParameters,
   'POST /api/v1/platform/identity/providers': () => ({ body: cloud }),
   'DELETE /api/v1/platform/identity/providers/{id}': providerParams,
   'POST /api/v1/platform/identity/providers/{id}/test': providerParams,
   'POST /api/v1/platform/identity/providers/{id}/consent': providerParams,
-  'GET /api/v1/events/catalog': empty,
+  'GET /api/v1/events/catalog': noParameters,
 
-  'GET /api/v1/platform/updates/check': empty,
+  'GET /api/v1/platform/updates/check': noParameters,
   'PUT /api/v1/platform/updates/apply': updateRequest,
 }
 

@@ -63,9 +63,9 @@ test('every function of the contract is a file, and every file a function', () =
 
 test.each(Object.keys(functions))('%s serves exactly its operations of the contract', (name) => {
   const source = readFileSync(new URL(`${name}.ts`, folder), 'utf8')
-  const served = [...source.matchAll(/\broute\(\s*(\w+)/g)].map(([, operationId]) => String(operationId))
+  const servedOperations = [...source.matchAll(/\broute\(\s*(\w+)/g)].map(([, operationId]) => String(operationId))
   const expected = routes.filter((route) => route.function === name).map(({ operationId }) => operationId)
-  expect(served.toSorted()).toEqual(expected.toSorted())
+  expect(servedOperations.toSorted()).toEqual(expected.toSorted())
 })
 
 test.each(operations)('$name is routed', async (operation) => {
@@ -85,8 +85,8 @@ test.each(files)('%s responds to a probe with its version only', async (name) =>
 test('callers cannot send a probe', async () => {
   const headers = { 'content-type': 'application/json', platformprobe: 'true' }
   const body = JSON.stringify(probeEvent)
-  const sent = { method: 'POST', target: '/api/v1/clusters?platformProbe=true', headers, body }
-  expect((await send(handlerOf('clusters'), sent)).status).toBe(401)
+  const probe = { method: 'POST', target: '/api/v1/clusters?platformProbe=true', headers, body }
+  expect((await send(handlerOf('clusters'), probe)).status).toBe(401)
   const consume = await importHandler('queue/batches')
   expect(await consume({ Records: [], ...probeEvent })).toEqual({ batchItemFailures: [] })
   const http = { method: 'GET', sourceIp: '192.0.2.1' }
@@ -193,13 +193,17 @@ test.each(['/api/v1/portal/summary', '/api/v1/portal/history?hours=1'])(
     const first = await read()
     expect([first.status, first.headers['cache-control']]).toEqual([200, 'private, no-cache'])
     const { etag = '' } = first.headers
-    const unchanged = await read({ 'If-None-Match': etag })
-    expect([unchanged.status, unchanged.text, unchanged.headers['etag']]).toEqual([304, '', etag])
+    const unchangedResponse = await read({ 'If-None-Match': etag })
+    expect([unchangedResponse.status, unchangedResponse.text, unchangedResponse.headers['etag']]).toEqual([
+      304,
+      '',
+      etag,
+    ])
     expect((await registerCluster(headers)).status).toBe(201)
-    const changed = await read({ 'If-None-Match': etag })
-    expect([changed.status, changed.headers['etag'] === etag]).toEqual([200, false])
+    const changedResponse = await read({ 'If-None-Match': etag })
+    expect([changedResponse.status, changedResponse.headers['etag'] === etag]).toEqual([200, false])
     const other = await fixtures.bearer(['OrgAdmin'])
-    const { status } = await read({ ...other, 'If-None-Match': changed.headers['etag'] ?? '' })
+    const { status } = await read({ ...other, 'If-None-Match': changedResponse.headers['etag'] ?? '' })
     expect(status).toBe(200)
   },
 )

@@ -73,8 +73,8 @@ test('replays the creation of a user in another organisation', async () => {
   const create = () => call(operationNamed('POST /api/v1/users'), { body }, withKey(user, 'first-user'))
   const first = await create()
   expect(first.status).toBe(201)
-  const repeated = await create()
-  expect([contentOf(repeated), isReplayed(repeated)]).toEqual([contentOf(first), true])
+  const repeatedResponse = await create()
+  expect([contentOf(repeatedResponse), isReplayed(repeatedResponse)]).toEqual([contentOf(first), true])
 })
 
 test.each(idempotent)('$name is performed once and replayed', async (operation) => {
@@ -107,9 +107,9 @@ test.each(sampled(idempotent))('$name is performed once by ten concurrent reques
 test.each(sampled(idempotent, 2))('$name is performed once if the process dies after its write', async (operation) => {
   const { repeat, changes } = await repeatableRequest(operation)
   expect(await failAfterWrite(() => captureLog(repeat))).toBe(true)
-  const [first, repeated] = [await repeat(), await repeat()]
+  const [first, repeatedResponse] = [await repeat(), await repeat()]
   expect(isSuccess(first), first.text).toBe(true)
-  expect(contentOf(repeated)).toEqual(contentOf(first))
+  expect(contentOf(repeatedResponse)).toEqual(contentOf(first))
   expect(await changes()).toBe(1)
 })
 
@@ -130,8 +130,8 @@ test('replays the result of a change whose handler was killed or failed', async 
     )
     void send(handler, toRequest(siteOperation, site('Berlin'), withKey(user, 'k')))
     const result = await created.promise
-    const repeated = await createSiteAs(user, 'Berlin', 'k')
-    expect([repeated.status, repeated.json, isReplayed(repeated)]).toEqual([201, result, true])
+    const repeatedResponse = await createSiteAs(user, 'Berlin', 'k')
+    expect([repeatedResponse.status, repeatedResponse.json, isReplayed(repeatedResponse)]).toEqual([201, result, true])
   }
 })
 
@@ -144,10 +144,10 @@ test('keeps a response for 24 hours', async () => {
   advanceClock(24 * 3_600_000 - 1000)
   expect(contentOf(await save())).toEqual(contentOf(first))
   advanceClock(1000)
-  const [second, repeated] = [await save(), await save()]
-  expect([isReplayed(second), isReplayed(repeated)]).toEqual([false, true])
+  const [second, repeatedResponse] = [await save(), await save()]
+  expect([isReplayed(second), isReplayed(repeatedResponse)]).toEqual([false, true])
   expect(second.json.id).not.toBe(first.json.id)
-  expect(contentOf(repeated)).toEqual(contentOf(second))
+  expect(contentOf(repeatedResponse)).toEqual(contentOf(second))
 })
 
 test('encrypts stored responses', async () => {
@@ -159,9 +159,9 @@ test('encrypts stored responses', async () => {
     (await call(operationNamed('POST /api/v1/users/me/tokens'), token, withKey(user, 'b'))).json.token,
   ]
   const { Items = [] } = await client.send(new ScanCommand({ TableName: config.PLAT_TABLE, ConsistentRead: true }))
-  const stored = Items.filter(({ pk }) => String(pk).startsWith(`ORG#${user.organisationId}#IDEMPOTENCY#`))
+  const storedItems = Items.filter(({ pk }) => String(pk).startsWith(`ORG#${user.organisationId}#IDEMPOTENCY#`))
   const attributes = ['expiresAtMs', 'pk', 'sealed', 'sk', 'ttl']
-  expect(stored.map((item) => Object.keys(item).toSorted())).toEqual([attributes, attributes])
+  expect(storedItems.map((item) => Object.keys(item).toSorted())).toEqual([attributes, attributes])
   const table = Items.map(toText).join('\n')
   expect(table).toContain(user.userId)
   for (const secret of [password, ...secrets]) expect(table).not.toContain(secret.slice(-20))

@@ -72,7 +72,7 @@ let id = ''
 let state = ''
 
 const newState = async () => new URL((await requestConsent(id)).json.url).searchParams.get('state') ?? ''
-const granted = () => ({ state, tenant: tenantId, admin_consent: 'True', scope: 'openid' })
+const grantedResponse = () => ({ state, tenant: tenantId, admin_consent: 'True', scope: 'openid' })
 
 beforeEach(async () => {
   ;({ id } = await configure(cloud))
@@ -102,14 +102,14 @@ test('rejects a consent request for a directory', async () => {
 })
 
 test.each(Object.entries(methods))('accepts a granted or denied consent by %s once', async (_, call) => {
-  expect(redirectParameters(await call(granted()))).toEqual({ provider: id, consent: 'granted' })
+  expect(redirectParameters(await call(grantedResponse()))).toEqual({ provider: id, consent: 'granted' })
   expect(await statusOf(id)).toBe('ConsentGranted')
   for (const other of Object.values(methods))
-    await expectUnauthenticated(other({ ...granted(), error: 'access_denied' }))
+    await expectUnauthenticated(other({ ...grantedResponse(), error: 'access_denied' }))
   expect(await statusOf(id)).toBe('ConsentGranted')
   state = await newState()
-  const denied = { state, error: 'access_denied', error_description: 'no' }
-  expect(redirectParameters(await call(denied))).toEqual({ provider: id, consent: 'denied' })
+  const denial = { state, error: 'access_denied', error_description: 'no' }
+  expect(redirectParameters(await call(denial))).toEqual({ provider: id, consent: 'denied' })
   expect(await statusOf(id)).toBe('ConsentDenied')
 })
 
@@ -121,30 +121,30 @@ test.each([
   [{ iss: `https://login.microsoftonline.com/${tenantId}/v2.0` }, { consent: 'granted' }],
   [{ error: 'permission_denied', error_description: 'The admin cancelled' }, { consent: 'denied' }],
 ])('interprets %o as %o', async (change, expected) => {
-  expect(redirectParameters(await byGet({ ...granted(), ...change }))).toEqual({ provider: id, ...expected })
+  expect(redirectParameters(await byGet({ ...grantedResponse(), ...change }))).toEqual({ provider: id, ...expected })
 })
 
 test('combines query and form', async () => {
-  const { state: query, ...form } = granted()
+  const { state: query, ...form } = grantedResponse()
   const response = await post(encode(form), {}, `?state=${query}`)
   expect(redirectParameters(response)).toEqual({ provider: id, consent: 'granted' })
 })
 
 test('accepts a response without a state from a platform administrator, for the named tenant', async () => {
-  const { state: _, ...response } = granted()
+  const { state: _, ...response } = grantedResponse()
   for (const call of Object.values(methods)) {
     expect(redirectParameters(await call(response, admin.headers))).toEqual({ provider: id, consent: 'granted' })
-    const denied = { ...response, error: 'access_denied' }
-    expect(redirectParameters(await call(denied, admin.headers))).toMatchObject({ consent: 'denied' })
+    const denial = { ...response, error: 'access_denied' }
+    expect(redirectParameters(await call(denial, admin.headers))).toMatchObject({ consent: 'denied' })
   }
-  for (const unknown of [{ ...response, tenant: 'unknown' }, {}]) {
-    const parameters = redirectParameters(await byGet(unknown, admin.headers))
+  for (const unknownResponse of [{ ...response, tenant: 'unknown' }, {}]) {
+    const parameters = redirectParameters(await byGet(unknownResponse, admin.headers))
     expect(parameters).toEqual({ consent: 'error', error: 'provider_unknown' })
   }
 })
 
 test('records a response with its address', async () => {
-  await byGet({ ...granted(), tenant: 'other' })
+  await byGet({ ...grantedResponse(), tenant: 'other' })
   const records = await pendingRecords(admin.organisationId)
   expect(records.slice(-1)).toMatchObject([
     {
@@ -193,10 +193,10 @@ test.each([
 ])('rejects a response with %s', async (_, change, error) => {
   for (const call of Object.values(methods)) {
     state = await newState()
-    const response = await call({ ...granted(), ...change })
+    const response = await call({ ...grantedResponse(), ...change })
     expect(redirectParameters(response)).toEqual({ provider: id, consent: 'error', error })
     expect(await statusOf(id)).toBe('ConsentPending')
-    await expectUnauthenticated(call(granted()))
+    await expectUnauthenticated(call(grantedResponse()))
   }
 })
 
@@ -207,32 +207,32 @@ test('rejects a response without a consent', async () => {
 
 test('rejects a consent for another client, another provider or a removed one', async () => {
   const other = await configure({ ...cloud, tenantId: '22222222-2222-4222-8222-222222222222' })
-  const mismatch = redirectParameters(await byGet({ ...granted(), tenant: other.tenantId }))
+  const mismatch = redirectParameters(await byGet({ ...grantedResponse(), tenant: other.tenantId }))
   expect(mismatch).toEqual({ provider: id, consent: 'error', error: 'tenant_mismatch' })
   expect(await statusOf(other.id)).toBe('Configured')
   state = await newState()
   await configure({ ...cloud, clientId: 'another' })
-  const changed = redirectParameters(await byGet(granted()))
-  expect(changed).toEqual({ provider: id, consent: 'error', error: 'provider_changed' })
+  const redirect = redirectParameters(await byGet(grantedResponse()))
+  expect(redirect).toEqual({ provider: id, consent: 'error', error: 'provider_changed' })
   await configure(cloud)
   state = await newState()
   await send(handler, { method: 'DELETE', target: `${path}/providers/${id}`, headers: admin.headers })
-  await expectUnauthenticated(byGet(granted()))
+  await expectUnauthenticated(byGet(grantedResponse()))
 })
 
 test.each(Object.entries(methods))('rejects a missing or forged state by %s', async (_, call) => {
-  const { state: __, ...stateless } = granted()
-  const forged = ['', 'x', id, sha256(state), state.toLowerCase(), ` ${state}`, state.slice(0, -1), `${state}A`]
-  for (const each of [stateless, {}, ...forged.map((value) => ({ ...granted(), state: value }))]) {
+  const { state: __, ...stateless } = grantedResponse()
+  const forgedStates = ['', 'x', id, sha256(state), state.toLowerCase(), ` ${state}`, state.slice(0, -1), `${state}A`]
+  for (const each of [stateless, {}, ...forgedStates.map((value) => ({ ...grantedResponse(), state: value }))]) {
     await expectUnauthenticated(call(each))
   }
   expect(await statusOf(id)).toBe('ConsentPending')
-  expect(redirectParameters(await call(granted()))).toEqual({ provider: id, consent: 'granted' })
+  expect(redirectParameters(await call(grantedResponse()))).toEqual({ provider: id, consent: 'granted' })
 })
 
 test('accepts one of eight concurrent responses', async () => {
   const calls = Object.values(methods).flatMap((call) => [call, call, call])
-  const responses = await Promise.all(calls.slice(0, 8).map((call) => call(granted())))
+  const responses = await Promise.all(calls.slice(0, 8).map((call) => call(grantedResponse())))
   expect(responses.filter(({ status }) => status === 302)).toHaveLength(1)
   expect(responses.filter(({ status }) => status === 401)).toHaveLength(7)
 })
@@ -256,13 +256,13 @@ const hostile = [
   '😀\ud800',
 ]
 const parameters = ['tenant', 'admin_consent', 'scope', 'error', 'error_description', 'code', 'iss']
-const unknown = ['returnTo', 'redirect_uri', 'url', 'provider', 'consent', '__proto__', 'constructor']
+const unknownNames = ['returnTo', 'redirect_uri', 'url', 'provider', 'consent', '__proto__', 'constructor']
 
 test.each(hostile.map((value) => [value]))('never redirects to or repeats %j, in any parameter', async (value) => {
-  for (const name of [...parameters, ...unknown]) {
+  for (const name of [...parameters, ...unknownNames]) {
     const call = Object.values(methods)[(name.length + value.length) % 3] ?? byGet
     state = await newState()
-    const response = await call({ ...granted(), [name]: value })
+    const response = await call({ ...grantedResponse(), [name]: value })
     if (response.status === 400) {
       expect(response.text).not.toContain(value)
       continue
@@ -276,20 +276,20 @@ test.each(hostile.map((value) => [value]))('never redirects to or repeats %j, in
 })
 
 test('redirects to the public URL regardless of the Host header', async () => {
-  const forwarded = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
-  const response = await byForm(granted(), { host: 'evil.example', origin: 'null', ...forwarded })
+  const forwardedHeaders = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' }
+  const response = await byForm(grantedResponse(), { host: 'evil.example', origin: 'null', ...forwardedHeaders })
   expect(redirectParameters(response)).toEqual({ provider: id, consent: 'granted' })
 })
 
 test('rejects repeated parameters and keeps the state valid', async () => {
-  const form = encode(granted())
-  const repeated = [
+  const form = encode(grantedResponse())
+  const repeatedParameters = [
     send(handler, { target: `${callback}?${form}&state=${state}` }),
     post(`${form}&state=${state}`),
     post(form, {}, `?state=${state}`),
     post(form, {}, '?tenant=other'),
   ]
-  for (const call of repeated) expect((await call).json).toMatchObject({ error: 'validation_failed' })
+  for (const call of repeatedParameters) expect((await call).json).toMatchObject({ error: 'validation_failed' })
   expect(redirectParameters(await post(form))).toEqual({ provider: id, consent: 'granted' })
 })
 
@@ -307,7 +307,7 @@ test('rejects long forms', async () => {
 })
 
 test('rejects a response without a state from other callers', async () => {
-  const { state: _, ...response } = granted()
+  const { state: _, ...response } = grantedResponse()
   for (const role of ['OrgAdmin', 'Auditor'] as const) {
     await expectUnauthenticated(byForm(response, (await newUser(role)).headers))
   }
@@ -320,7 +320,7 @@ test('rejects a response without a state from other callers', async () => {
 
 // Last, because it advances the clock.
 test('accepts a state for ten minutes', async () => {
-  const first = granted()
+  const first = grantedResponse()
   const second = { ...first, state: await newState() }
   shiftClock(10 * 60_000 - 5000)
   expect(redirectParameters(await byGet(first))).toMatchObject({ consent: 'granted' })

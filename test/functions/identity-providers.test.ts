@@ -20,18 +20,26 @@ afterEach(async () => {
 })
 
 const { cert, key } = selfSigned('directory.example.com')
-const without = (request: object, ...names: string[]): object =>
+const withoutFields = (request: object, ...names: string[]): object =>
   Object.fromEntries(Object.entries(request).filter(([name]) => !names.includes(name)))
 
 test.each([
   ['OIDC', { type: 'OIDC' }, ['/issuer', '/clientId', '/clientSecret']],
   ['LDAP', { type: 'LDAP' }, ['/url', '/bindDn', '/userSearchBase', '/bindPassword']],
-  ['LDAP with the secret of another type', { ...without(ldap, 'bindPassword'), clientSecret: 'x' }, ['/bindPassword']],
-  ['OIDC with the secret of another type', { ...without(oidc, 'clientSecret'), bindPassword: 'x' }, ['/clientSecret']],
+  [
+    'LDAP with the secret of another type',
+    { ...withoutFields(ldap, 'bindPassword'), clientSecret: 'x' },
+    ['/bindPassword'],
+  ],
+  [
+    'OIDC with the secret of another type',
+    { ...withoutFields(oidc, 'clientSecret'), bindPassword: 'x' },
+    ['/clientSecret'],
+  ],
   ...Object.entries(requestByType).flatMap(([type, request]) =>
     Object.keys(request)
       .filter((name) => name !== 'type')
-      .map((name) => [`${type} without ${name}`, without(request, name), [`/${name}`]] as const),
+      .map((name) => [`${type} without ${name}`, withoutFields(request, name), [`/${name}`]] as const),
   ),
 ] as [string, object, string[]][])('rejects %s and names the missing fields', async (_, body, fields) => {
   const { status, json } = await configure(body)
@@ -87,7 +95,7 @@ test.each([
   expect(text).not.toContain(secret)
 })
 
-const largest = {
+const largestRequest = {
   roleMappings: Array.from({ length: 100 }, (_, index) => ({ group: `${index}`.padEnd(500, 'g'), role: 'Viewer' })),
   caCertificate: cert.repeat(Math.floor(20_000 / cert.length)),
   displayName: 'ü'.repeat(100),
@@ -101,7 +109,7 @@ test.each([
     'StartTLS with two certificates',
     { ...ldap, url: `ldap://${directory}`, startTls: true, caCertificate: `${cert}\n${cert}` },
   ],
-  ['the largest fields', { ...ldap, ...largest }],
+  ['the largest fields', { ...ldap, ...largestRequest }],
 ])('accepts %s', async (_, body) => {
   expect((await configure(body)).status).toBe(201)
 })

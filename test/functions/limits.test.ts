@@ -48,19 +48,21 @@ const repeat = (times: number, call: () => Promise<TestResponse>): Promise<TestR
 test('limits the burst of a user over all functions of a process, and returns the remaining calls', async () => {
   const headers = await bearer(['Viewer'])
   const responses = await repeat(burst + 1, () => listSites(headers))
-  const remaining = responses.filter(({ status }) => status === 200).map((each) => each.headers['ratelimit-remaining'])
-  expect(new Set(remaining)).toEqual(new Set(Array.from({ length: burst }, (_, left) => String(left))))
-  const limited = responses.filter(({ status }) => status !== 200)
-  expect(limited).toHaveLength(1)
-  for (const response of limited) expectLimited(response, burst)
+  const remainingCounts = responses
+    .filter(({ status }) => status === 200)
+    .map((each) => each.headers['ratelimit-remaining'])
+  expect(new Set(remainingCounts)).toEqual(new Set(Array.from({ length: burst }, (_, left) => String(left))))
+  const limitedResponses = responses.filter(({ status }) => status !== 200)
+  expect(limitedResponses).toHaveLength(1)
+  for (const response of limitedResponses) expectLimited(response, burst)
   expectLimited(await send(handlerOf('jobs'), { target: `/api/v1/jobs/${newId('job')}`, headers }), burst)
 })
 
 test('serves colleagues and other organisations while one user exceeds the limit', async () => {
   const organisationId = newId('org')
-  const [busy, colleague] = [await bearer(['Viewer'], organisationId), await bearer(['Viewer'], organisationId)]
+  const [busyHeaders, colleague] = [await bearer(['Viewer'], organisationId), await bearer(['Viewer'], organisationId)]
   const stranger = await bearer(['Viewer'])
-  const flood = repeat(burst * 10, () => listSites(busy))
+  const flood = repeat(burst * 10, () => listSites(busyHeaders))
   for (const headers of [colleague, stranger]) {
     const responses = await repeat(burst, () => listSites(headers))
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(burst)
@@ -77,10 +79,11 @@ test('limits accepted batches per organisation across processes; rejected ones d
   const [headers, colleague] = [await headersOf('Operator'), await headersOf('OrgAdmin')]
   const submit = (clusterId: unknown, by = headers) =>
     send(handlerOf('jobs'), jsonRequest('/api/v1/jobs/batch', { jobs: [{ ...script, clusterId }] }, by))
-  const rejected = [7, newId('clus'), 'nothing']
-  for (const clusterId of [...rejected, ...rejected]) expect((await submit(clusterId)).status).toBeOneOf([400, 403])
-  const accepted = await repeat(batches, () => submit(cluster.id))
-  expect(accepted.map(({ status }) => status)).toEqual(Array(batches).fill(202))
+  const rejectedIds = [7, newId('clus'), 'nothing']
+  for (const clusterId of [...rejectedIds, ...rejectedIds])
+    expect((await submit(clusterId)).status).toBeOneOf([400, 403])
+  const acceptedResponses = await repeat(batches, () => submit(cluster.id))
+  expect(acceptedResponses.map(({ status }) => status)).toEqual(Array(batches).fill(202))
   expectLimited(await submit(cluster.id, colleague), batches)
   const request = { target: { clusterIds: [cluster.id] }, set: { env: 'prod' } }
   const label = () => send(handlerOf('clusters'), jsonRequest('/api/v1/clusters/labels', request, colleague))
@@ -100,8 +103,8 @@ test('returns the state of the limit of failed sign-ins', async () => {
     states.push([status, headers['ratelimit-remaining']])
     expect(headers['ratelimit-limit']).toBe('5')
   }
-  const rejected = ['4', '3', '2', '1', '0'].map((left) => [401, left])
-  expect(states).toEqual([...rejected, [429, '0']])
+  const expectedResponses = ['4', '3', '2', '1', '0'].map((left) => [401, left])
+  expect(states).toEqual([...expectedResponses, [429, '0']])
 })
 
 const headers = { 'sec-fetch-site': 'same-origin' }
@@ -128,11 +131,11 @@ const newProcesses = (count: number) =>
   Array.from({ length: count }, () => createSharedLimiter({ perMinute: 600, burst: 100 }))
 
 async function allowedOf(processes: ReturnType<typeof newProcesses>, principal: string, calls: number) {
-  let allowed = 0
+  let allowedCount = 0
   for (let call = 0; call < calls; call++) {
-    if ((await processes[call % processes.length]?.(principal)) === 0) allowed++
+    if ((await processes[call % processes.length]?.(principal)) === 0) allowedCount++
   }
-  return allowed
+  return allowedCount
 }
 
 test.each([1, 7, 40])(

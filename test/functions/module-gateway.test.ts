@@ -106,16 +106,16 @@ test('reports a module during its installation as unavailable to authenticated c
 
 /** A module whose cached deployment has been replaced. */
 async function replacedModule() {
-  const old = await runInstance()
-  const { moduleId, api } = old
+  const oldInstance = await runInstance()
+  const { moduleId, api } = oldInstance
   const current = await runInstance(undefined, { moduleId, hasRoute: false })
   await get(api)
   await reserveRoutes(moduleId, { apiBasePath: api, deployment: current.deployment })
   shiftClock(200)
   const dispose = async () => {
-    await Promise.all([old, current].map((each) => each[Symbol.asyncDispose]()))
+    await Promise.all([oldInstance, current].map((each) => each[Symbol.asyncDispose]()))
   }
-  return { old, current, api, [Symbol.asyncDispose]: dispose }
+  return { old: oldInstance, current, api, [Symbol.asyncDispose]: dispose }
 }
 
 const post = (target: string) => request({ method: 'POST', target, body: 'once' })
@@ -195,8 +195,8 @@ test('limits concurrent requests to a hanging module per organisation and in tot
   for (const headers of [operator, second]) {
     pending.push(...Array.from({ length: 50 }, () => get(hanging.api, headers)))
     await waitFor('all requests to arrive', async () => hanging.requests.length === pending.length)
-    for (const rejected of [headers, ...(pending.length === 100 ? [third] : [])]) {
-      const response = await get(hanging.api, rejected)
+    for (const rejectedHeaders of [headers, ...(pending.length === 100 ? [third] : [])]) {
+      const response = await get(hanging.api, rejectedHeaders)
       expect(statusAndError(response)).toEqual([503, 'module_unavailable'])
       expect(response.headers['retry-after']).toBe('1')
     }
@@ -227,12 +227,12 @@ test('reads the routes once per second, and never for paths of the platform', as
 test('counts requests to modules in the rate limit of the user', async () => {
   await using module = await runInstance()
   const headers = await bearer(['Viewer'])
-  const remaining = async (response: Promise<TestResponse>) => Number((await response).headers['ratelimit-remaining'])
+  const remainingOf = async (response: Promise<TestResponse>) => Number((await response).headers['ratelimit-remaining'])
   vi.useFakeTimers({ toFake: ['Date', 'performance'] })
   const counts = [
-    await remaining(get(module.api, headers)),
-    await remaining(send(auth, { target: '/api/v1/auth/me', headers })),
-    await remaining(get(`/modules/${module.moduleId}`, headers)),
+    await remainingOf(get(module.api, headers)),
+    await remainingOf(send(auth, { target: '/api/v1/auth/me', headers })),
+    await remainingOf(get(`/modules/${module.moduleId}`, headers)),
   ]
   vi.useRealTimers()
   const [first = 0] = counts
@@ -242,7 +242,7 @@ test('counts requests to modules in the rate limit of the user', async () => {
 test('forwards content headers, and removes credentials, addresses and connection headers', async () => {
   await using module = await runInstance()
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
-  const forwarded = {
+  const forwardedHeaders = {
     accept: 'text/html',
     'accept-language': 'de, en;q=0.5',
     'content-type': 'application/json',
@@ -250,7 +250,7 @@ test('forwards content headers, and removes credentials, addresses and connectio
     'if-none-match': '"a"',
     range: 'bytes=0-1',
   }
-  const removed = {
+  const removedHeaders = {
     cookie: 'session=secret',
     'proxy-authorization': 'Basic x',
     'x-platform-user': 'forged',
@@ -268,14 +268,14 @@ test('forwards content headers, and removes credentials, addresses and connectio
     'x-custom': 'x',
     'accept-encoding': 'gzip',
   }
-  const headers = { ...forwarded, ...removed, traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
+  const headers = { ...forwardedHeaders, ...removedHeaders, traceparent: `00-${traceId}-00f067aa0ba902b7-01` }
   const response = await request({ method: 'POST', target: module.api, headers, body: '{}' })
   expect(response.headers['x-trace-id']).toBe(traceId)
   const { host, connection, 'content-length': length, ...received } = module.requests[0]?.headers ?? {}
   expect([host, connection, length]).toEqual(['module', 'close', '2'])
-  const added = ['traceparent', 'x-platform-token', 'x-platform-user']
-  expect(Object.keys(received).toSorted()).toEqual([...Object.keys(forwarded), ...added].toSorted())
-  expect(received).toMatchObject(forwarded)
+  const addedHeaders = ['traceparent', 'x-platform-token', 'x-platform-user']
+  expect(Object.keys(received).toSorted()).toEqual([...Object.keys(forwardedHeaders), ...addedHeaders].toSorted())
+  expect(received).toMatchObject(forwardedHeaders)
   expect(received['traceparent']).toMatch(new RegExp(`^00-${traceId}-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$`))
   for (const name of ['x-platform-user', 'x-platform-token']) expect(received[name]).not.toBe('forged')
   expect(JSON.stringify(received)).not.toContain(operator.authorization.split(' ')[1])
@@ -285,17 +285,17 @@ test('authenticates a browser by its cookie for same-origin requests, without fo
   await using module = await runInstance()
   const token = operator.authorization.split(' ')[1] ?? ''
   const cookie = `__Host-plat_access=${token}; __Host-plat_refresh=secret; theme=dark`
-  const sent = { method: 'POST', target: module.api, body: '{}', headers: { ...publicPortalHeaders, cookie } }
-  expect((await send(handler, sent)).status).toBe(200)
+  const sentRequest = { method: 'POST', target: module.api, body: '{}', headers: { ...publicPortalHeaders, cookie } }
+  expect((await send(handler, sentRequest)).status).toBe(200)
   const [received] = module.requests
   expect(received?.headers).not.toHaveProperty('cookie')
   expect(JSON.stringify(received?.headers)).not.toContain(token)
   for (const method of ['GET', 'HEAD', 'POST']) {
-    const headers = { ...sent.headers, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
-    expect((await send(handler, { ...sent, method, headers })).status).toBe(403)
+    const headers = { ...sentRequest.headers, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
+    expect((await send(handler, { ...sentRequest, method, headers })).status).toBe(403)
   }
   const anonymous = { ...publicPortalHeaders, cookie: 'theme=dark' }
-  expect((await send(handler, { ...sent, headers: anonymous })).status).toBe(401)
+  expect((await send(handler, { ...sentRequest, headers: anonymous })).status).toBe(401)
   expect(module.requests).toHaveLength(1)
 })
 
@@ -331,8 +331,8 @@ test('rejects a body above 4 MiB before forwarding it', async () => {
   await using module = await runInstance()
   const body = Buffer.alloc(4 * 1024 * 1024)
   expect((await request({ method: 'POST', target: module.api, body })).status).toBe(200)
-  const rejected = await request({ method: 'POST', target: module.api, body: Buffer.alloc(body.length + 1) })
-  expect(statusAndError(rejected)).toEqual([413, 'payload_too_large'])
+  const rejectedResponse = await request({ method: 'POST', target: module.api, body: Buffer.alloc(body.length + 1) })
+  expect(statusAndError(rejectedResponse)).toEqual([413, 'payload_too_large'])
   expect(module.requests).toHaveLength(1)
 })
 

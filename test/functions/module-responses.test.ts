@@ -27,7 +27,7 @@ await vi.hoisted(() => {
 })
 
 test('forwards only the listed response headers', async () => {
-  const forwarded = {
+  const forwardedHeaders = {
     'cache-control': 'max-age=60',
     'content-disposition': 'attachment; filename="a.csv"',
     'content-language': 'de',
@@ -36,7 +36,7 @@ test('forwards only the listed response headers', async () => {
     'retry-after': '5',
     'x-total-count': '7',
   }
-  const removed = {
+  const removedHeaders = {
     'set-cookie': ['session=stolen', 'b=c'],
     'access-control-allow-origin': '*',
     'access-control-allow-credentials': 'true',
@@ -64,7 +64,9 @@ test('forwards only the listed response headers', async () => {
     'transfer-encoding': 'chunked',
     connection: 'keep-alive',
   }
-  await using module = await runInstance(respond({ ...forwarded, ...removed, 'content-type': 'text/csv' }))
+  await using module = await runInstance(
+    respond({ ...forwardedHeaders, ...removedHeaders, 'content-type': 'text/csv' }),
+  )
   const { headers } = await get(module.api)
   const platform = {
     'referrer-policy': 'no-referrer',
@@ -76,7 +78,7 @@ test('forwards only the listed response headers', async () => {
     'ratelimit-remaining': expect.any(String),
     'ratelimit-reset': expect.any(String),
   }
-  expect(headers).toEqual({ ...forwarded, ...platform })
+  expect(headers).toEqual({ ...forwardedHeaders, ...platform })
 })
 
 test('forbids caching by default, and varies cacheable responses by caller', async () => {
@@ -229,11 +231,11 @@ test.for([
   [
     'an unlimited body',
     (_: unknown, response: ServerResponse) => {
-      const more = () => {
+      const writeMore = () => {
         while (response.write(Buffer.alloc(1_000_000)) && !response.destroyed);
       }
-      response.writeHead(200, { 'content-type': 'text/plain' }).on('drain', more)
-      more()
+      response.writeHead(200, { 'content-type': 'text/plain' }).on('drain', writeMore)
+      writeMore()
     },
   ],
 ] as const)('reports a module that sends %s as failed, and serves the next request', async ([, behaviour]) => {
@@ -290,8 +292,8 @@ test('redirects neither API paths nor other methods', async () => {
   await using module = await runInstance()
   expect((await navigate(module.api)).status).toBe(401)
   for (const method of ['POST', 'HEAD']) {
-    const sent = { method, target: `/modules/${module.moduleId}`, headers: navigation }
-    expect((await send(handler, sent)).status).toBe(401)
+    const sentRequest = { method, target: `/modules/${module.moduleId}`, headers: navigation }
+    expect((await send(handler, sentRequest)).status).toBe(401)
   }
 })
 
@@ -343,8 +345,8 @@ test('records only published events of the module itself, for its organisation',
   expect([response.status, response.headers['x-platform-published']]).toEqual([200, undefined])
   const expected = { name: event.type, subject: 'thing', data: { count: 1 } }
   expect(await recordedEvents(organisationId)).toMatchObject([expected])
-  for (const invalid of ['not base64 of JSON', 'e30', '']) {
-    module.respondWith(respond({ 'x-platform-published': invalid }))
+  for (const invalidHeader of ['not base64 of JSON', 'e30', '']) {
+    module.respondWith(respond({ 'x-platform-published': invalidHeader }))
     expect((await get(api)).status).toBe(200)
   }
   expect(await recordedEvents(organisationId)).toHaveLength(1)
@@ -376,7 +378,7 @@ test.each(['Viewer', 'OrgAdmin', 'PlatformAdmin'] as const)(
       code: 'PLAT-MOD-5008',
       message: role === 'PlatformAdmin' ? message : moduleErrors['PLAT-MOD-5008'],
     }
-    const listed = list.items.find((item: { id: string }) => item.id === id)
-    for (const each of [single, listed]) expect(each).toMatchObject({ state: 'Failed', lastError })
+    const listedModule = list.items.find((item: { id: string }) => item.id === id)
+    for (const each of [single, listedModule]) expect(each).toMatchObject({ state: 'Failed', lastError })
   },
 )

@@ -209,7 +209,7 @@ test('reports a denial at the provider without its text', async () => {
   expect(Object.fromEntries(searchParams)).toEqual({ error: 'access_denied', traceId })
 })
 
-const unsafe = [
+const unsafeUrls = [
   'https://evil.example',
   'http:evil.example',
   'javascript:alert(1)',
@@ -243,7 +243,7 @@ const unsafe = [
   '',
 ]
 
-test.each(unsafe)('rejects the return path %j', async (returnTo) => {
+test.each(unsafeUrls)('rejects the return path %j', async (returnTo) => {
   const { id } = await newProvider('')
   const target = `/api/v1/auth/oidc/${id}/authorize?returnTo=${encodeURIComponent(returnTo)}`
   const { status, json, headers, cookies, text } = await send(handler, { target })
@@ -304,19 +304,21 @@ test.each(['', cookieName, '=;;=', `${cookieName}=x; ${cookieName}=y`])(
 )
 
 test('a provider test detects a wrong secret and clock', async () => {
-  const tested = await newProvider(peer.issuer)
-  peer.open([clientOf(tested)])
+  const testedProvider = await newProvider(peer.issuer)
+  peer.open([clientOf(testedProvider)])
   advanceClock(Date.now() - now())
-  const checks = await testOidc(tested, { clientSecret })
+  const checks = await testOidc(testedProvider, { clientSecret })
   const names = ['discovery', 'issuer', 'endpoints', 'algorithms', 'keys', 'client', 'clock']
   expect(checks.map(({ name, ok }) => [name, ok])).toEqual(names.map((name) => [name, true]))
   for (const secret of [{ clientSecret: 'wrong' }, {}]) {
-    const failed = (await testOidc(tested, secret)).filter(({ ok }) => !ok)
-    expect(failed).toMatchObject([{ name: 'client', message: 'The issuer rejects the client or its secret.' }])
+    const failedChecks = (await testOidc(testedProvider, secret)).filter(({ ok }) => !ok)
+    expect(failedChecks).toMatchObject([{ name: 'client', message: 'The issuer rejects the client or its secret.' }])
   }
   advanceClock(-90_000)
-  const failed = (await testOidc(tested, { clientSecret })).filter(({ ok }) => !ok)
-  expect(failed).toMatchObject([{ name: 'clock', message: expect.stringMatching(/clock is \d+ seconds ahead of/) }])
+  const failedChecks = (await testOidc(testedProvider, { clientSecret })).filter(({ ok }) => !ok)
+  expect(failedChecks).toMatchObject([
+    { name: 'clock', message: expect.stringMatching(/clock is \d+ seconds ahead of/) },
+  ])
 })
 
 test('shows administrators why a response is rejected', async () => {
@@ -335,10 +337,10 @@ test('shows administrators why a response is rejected', async () => {
 
 test('a hanging provider delays only its own tests', async () => {
   using _ = fastTimers(5000)
-  const silent = newIssuer()
-  silent.overrides.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
+  const silentIssuer = newIssuer()
+  silentIssuer.overrides.set('/.well-known/openid-configuration', () => new Promise(() => undefined))
   const organisationId = newId('org')
-  const { id } = await newProvider(silent.url, { organisationId })
+  const { id } = await newProvider(silentIssuer.url, { organisationId })
   const headers = await bearer(['PlatformAdmin'], organisationId)
   const providers = '/api/v1/platform/identity/providers'
   const pending = ['test', 'test', 'test', 'consent', 'consent'].map((action) =>

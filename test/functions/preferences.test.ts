@@ -21,11 +21,11 @@ const saveFilter = (user: Headers, filter: unknown, more: object = {}): Promise<
 test('matches If-Match against strong tags and *', async () => {
   const user = await newUser()
   const { etag = '' } = (await saveLayout(user, [widget('a')])).headers
-  const changed = await saveLayout(user, [widget('b')], { 'If-Match': `"other", ${etag}` })
-  expect(changed.status).toBe(204)
-  for (const stale of ['"other"', `W/${changed.headers['etag']}`]) {
-    const { status, json } = await saveLayout(user, [widget('c')], { 'If-Match': stale })
-    expect([stale, status, json.error]).toEqual([stale, 412, 'precondition_failed'])
+  const changedResponse = await saveLayout(user, [widget('b')], { 'If-Match': `"other", ${etag}` })
+  expect(changedResponse.status).toBe(204)
+  for (const staleEtag of ['"other"', `W/${changedResponse.headers['etag']}`]) {
+    const { status, json } = await saveLayout(user, [widget('c')], { 'If-Match': staleEtag })
+    expect([staleEtag, status, json.error]).toEqual([staleEtag, 412, 'precondition_failed'])
   }
   expect((await saveLayout(user, [widget('d')], { 'If-Match': '*' })).status).toBe(204)
 })
@@ -47,10 +47,10 @@ test.each([
   expect((await saveLayout(await newUser(), layout)).json.error).toBe('validation_failed')
 })
 
-const nested = (levels: number): unknown => (levels === 1 ? {} : { x: nested(levels - 1) })
+const nestedObject = (levels: number): unknown => (levels === 1 ? {} : { x: nestedObject(levels - 1) })
 
 test.each([
-  ['17 levels', { filter: nested(17) }],
+  ['17 levels', { filter: nestedObject(17) }],
   ['more than 16 KiB', { filter: { x: 'ä'.repeat(8192) } }],
   ['a name of 101 characters', { name: 'a'.repeat(101) }],
   ['a context of 51 characters', { context: 'a'.repeat(51) }],
@@ -60,11 +60,11 @@ test.each([
 
 test('stores up to 100 filters of 16 KiB, newest first', async () => {
   const user = await newUser()
-  const largest = { x: 'a'.repeat(16_384 - '{"x":""}'.length) }
-  expect((await saveFilter(user, nested(16))).status).toBe(201)
+  const largestFilter = { x: 'a'.repeat(16_384 - '{"x":""}'.length) }
+  expect((await saveFilter(user, nestedObject(16))).status).toBe(201)
   for (let round = 0; round < 9; round++) {
-    const saved = await Promise.all(Array.from({ length: 11 }, () => saveFilter(user, largest)))
-    expect(saved.map(({ status }) => status)).toEqual(saved.map(() => 201))
+    const savedResponses = await Promise.all(Array.from({ length: 11 }, () => saveFilter(user, largestFilter)))
+    expect(savedResponses.map(({ status }) => status)).toEqual(savedResponses.map(() => 201))
   }
   expect(await saveFilter(user, {})).toMatchObject({
     status: 409,

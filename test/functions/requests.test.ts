@@ -71,11 +71,11 @@ test.each(withId)('$name finds nothing for an invalid id', async (operation) => 
   }
 })
 
-const strict = operations.filter(
+const strictOperations = operations.filter(
   ({ endpoint }) => !allowsUnknownInput(endpoint) && endpoint.responses[302] === undefined,
 )
 
-test.each(strict)('$name rejects an unknown parameter', async (operation) => {
+test.each(strictOperations)('$name rejects an unknown parameter', async (operation) => {
   const target = `${requestTo(operation).target}?labell=env%3Dprod`
   const { status, json } = await sendPermitted(operation, {
     target,
@@ -84,7 +84,7 @@ test.each(strict)('$name rejects an unknown parameter', async (operation) => {
   expect([status, json.details[0]]).toMatchObject([400, { in: 'query', path: '/labell', code: 'unknown_parameter' }])
 })
 
-const changes = strict.filter(({ method, endpoint }) => method !== 'GET' && !endpoint.validatesBody)
+const changes = strictOperations.filter(({ method, endpoint }) => method !== 'GET' && !endpoint.validatesBody)
 
 test.each(changes)('$name rejects an unknown member of the body', async (operation) => {
   const body = JSON.stringify({ organisationID: 'org_2' })

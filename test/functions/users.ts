@@ -46,8 +46,8 @@ export async function newUser(role: Role, organisation = homeOf(role)): Promise<
   const session = Session.open(user, { address: '192.0.2.1' })
   const listing = insertWrite(usersOf(organisationId), head, createdAtMs)
   const adminRole = organisationId === platformId ? 'PlatformAdmin' : 'OrgAdmin'
-  const counted = role === adminRole ? [upsert(keys.administrators(organisationId), { add: { count: 1 } })] : []
-  const failure = await transact([...createUserWrites(user, passwordHash), listing, ...session.writes, ...counted])
+  const countWrites = role === adminRole ? [upsert(keys.administrators(organisationId), { add: { count: 1 } })] : []
+  const failure = await transact([...createUserWrites(user, passwordHash), listing, ...session.writes, ...countWrites])
   if (failure) throw new Error(`The user ${username} could not be created.`)
   const identity = { userId, organisationId, sessionId: session.id }
   const headers = await accessTokenOf(identity, role)

@@ -75,7 +75,7 @@ const failures: Record<string, () => Error> = {
   unexpected: () => new TypeError('secret detail', { cause: new Error('deeper detail') }),
 }
 
-const strict = {
+const strictHeaders = {
   valid: { list: [{ name: 'a' }] },
   invalid: { list: [{ name: 1 }] },
   extra: { list: [{ name: 'a', passwordHash: 'x' }] },
@@ -92,7 +92,7 @@ export const handler = serve(
   route(getStrict, ({ params }) =>
     params.id === 'unavailable'
       ? result(503, { status: 'unavailable' })
-      : result(200, strict[params.id as keyof typeof strict] as typeof strict.valid),
+      : result(200, strictHeaders[params.id as keyof typeof strictHeaders] as typeof strictHeaders.valid),
   ),
   route(fail, ({ params }) => {
     throw failures[params.id]?.() ?? new Error('Unknown failure')

@@ -57,8 +57,8 @@ test.each([
 test('decodes Base64 and rejects bytes that are not UTF-8', async () => {
   const body = { name: 'grüße 🎉' }
   expect((await sendAs('APPLICATION/JSON; charset="utf-8"', JSON.stringify(body))).json.body).toEqual(body)
-  const invalid = Buffer.concat([Buffer.from('{"name": "abc'), Buffer.of(0xff), Buffer.from('"}')])
-  expect((await sendAs('Application/Json ', invalid)).json.error).toBe('invalid_json')
+  const invalidBytes = Buffer.concat([Buffer.from('{"name": "abc'), Buffer.of(0xff), Buffer.from('"}')])
+  expect((await sendAs('Application/Json ', invalidBytes)).json.error).toBe('invalid_json')
 })
 
 test('limits bodies to the size of the endpoint, by default 64 KiB if it is public, in decoded bytes', async () => {
@@ -123,10 +123,10 @@ test.each([
 })
 
 test('limits nesting to twenty levels', async () => {
-  const nested = (levels: number) => `{"name": "abc", "payload": {"x": ${'['.repeat(levels)}${']'.repeat(levels)}}}`
-  expect((await addThing(nested(18))).status).toBe(200)
+  const nestedBody = (levels: number) => `{"name": "abc", "payload": {"x": ${'['.repeat(levels)}${']'.repeat(levels)}}}`
+  expect((await addThing(nestedBody(18))).status).toBe(200)
   for (const levels of [19, 1_000_000]) {
-    const { status, json } = await addThing(nested(levels))
+    const { status, json } = await addThing(nestedBody(levels))
     expect([status, json.error, json.details[0].code]).toEqual([400, 'validation_failed', 'too_deep'])
   }
 })

@@ -59,18 +59,18 @@ const eventOf = (...bodies: string[]) => ({
 })
 
 test('a consumer reports each failed message and processes the others', async () => {
-  const processed: string[] = []
+  const processedIds: string[] = []
   const handler = consume(z.object({ id: z.string() }), async ({ id }) => {
     if (id === 'bad') throw new Error('cannot')
-    processed.push(id)
+    processedIds.push(id)
   })
   let result: unknown
   await captureLog(async () => {
     result = await handler(eventOf('{"id": "a"}', '{"id": "bad"}', '{"id": "b"}', 'not json', '{"id": 7}', '', 'null'))
   })
-  expect(processed.toSorted()).toEqual(['a', 'b'])
-  const failed = [1, 3, 4, 5, 6].map((index) => ({ itemIdentifier: `message-${index}` }))
-  expect(result).toEqual({ batchItemFailures: failed })
+  expect(processedIds.toSorted()).toEqual(['a', 'b'])
+  const expectedFailures = [1, 3, 4, 5, 6].map((index) => ({ itemIdentifier: `message-${index}` }))
+  expect(result).toEqual({ batchItemFailures: expectedFailures })
   expect(await handler({ Records: [] })).toEqual({ batchItemFailures: [] })
 })
 
@@ -104,11 +104,11 @@ test('a scheduled function measures its duration; a failure is logged, counted a
   const lines = await captureLog(() => scheduled('sweep', async () => undefined)())
   const duration = { ScheduledRunDuration: expect.any(Number) }
   expect(lines.filter(isMetric).map(metricsOf)).toEqual([{ ScheduledRuns: 1, ScheduledRunFailures: 0, ...duration }])
-  const failing = scheduled('sweep', () => Promise.reject(new Error('no store')))
-  const failed = await captureLog(() => expect(failing()).rejects.toThrow('no store'))
-  expect(failed.filter(isMetric).map(metricsOf)).toEqual([{ ScheduledRuns: 1, ScheduledRunFailures: 1 }])
+  const failingSchedule = scheduled('sweep', () => Promise.reject(new Error('no store')))
+  const failureLines = await captureLog(() => expect(failingSchedule()).rejects.toThrow('no store'))
+  expect(failureLines.filter(isMetric).map(metricsOf)).toEqual([{ ScheduledRuns: 1, ScheduledRunFailures: 1 }])
   const traceId = expect.stringMatching(/^[0-9a-f]{32}$/)
-  expect(failed.filter((line) => !isMetric(line))).toMatchObject([{ level: 'error', task: 'sweep', traceId }])
+  expect(failureLines.filter((line) => !isMetric(line))).toMatchObject([{ level: 'error', task: 'sweep', traceId }])
 })
 
 test('metrics add counts, keep the maximum of durations, and omit invalid numbers', async () => {
@@ -137,8 +137,8 @@ test('concurrent work keeps its own metrics, trace and log fields', async () => 
       }),
     )
   const lines = await captureLog(() => Promise.all([work(1), work(20)]))
-  const logged = lines.filter((line) => !isMetric(line))
-  expect(logged.map(({ message, traceId, owner }) => [message, traceId, owner])).toEqual([
+  const logLines = lines.filter((line) => !isMetric(line))
+  expect(logLines.map(({ message, traceId, owner }) => [message, traceId, owner])).toEqual([
     ['1', '1', 1],
     ['20', '20', 20],
   ])

@@ -32,7 +32,7 @@ const browser = {
 }
 const open = (target: string, headers: Record<string, string> = {}) =>
   request({ target, headers: { accept: browser.accept, ...headers } })
-const main = '/assets/main-1a2b3c4d.js'
+const mainScript = '/assets/main-1a2b3c4d.js'
 const notFound = expect.objectContaining({ error: 'route_not_found' })
 
 test.each([
@@ -46,7 +46,7 @@ test.each([
   ['an invalid weight', 'br;q=much', 'identity'],
   ['no header', '', 'identity'],
 ] as [string, string, Encoding][])('serves %s the smallest acceptable encoding', async (_, accepted, encoding) => {
-  const { status, headers, bytes } = await request({ target: main, headers: { 'accept-encoding': accepted } })
+  const { status, headers, bytes } = await request({ target: mainScript, headers: { 'accept-encoding': accepted } })
   expect(status).toBe(200)
   expect(headers['content-encoding']).toBe(encoding === 'identity' ? undefined : encoding)
   expect(headers['vary']).toBe('accept-encoding')
@@ -55,26 +55,26 @@ test.each([
 })
 
 test('files with hashed names are cached permanently, others are revalidated', async () => {
-  const [hashed, icon] = [await request({ target: main }), await request({ target: '/icon.svg' })]
-  expect(hashed.headers).toMatchObject({
+  const [hashedResponse, iconResponse] = [await request({ target: mainScript }), await request({ target: '/icon.svg' })]
+  expect(hashedResponse.headers).toMatchObject({
     'cache-control': 'public, max-age=31536000, immutable',
     'content-type': 'text/javascript; charset=utf-8',
     'x-content-type-options': 'nosniff',
   })
-  expect(icon.headers).toMatchObject({ 'cache-control': 'no-cache', 'content-type': 'image/svg+xml' })
+  expect(iconResponse.headers).toMatchObject({ 'cache-control': 'no-cache', 'content-type': 'image/svg+xml' })
 })
 
 test('returns 304 for the same encoding only', async () => {
   const { headers } = await open('/', browser)
-  const again = await open('/', { ...browser, 'if-none-match': `"other", W/${headers['etag']}` })
-  expect([again.status, again.text, again.headers['etag']]).toEqual([304, '', headers['etag']])
-  expect(again.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept, accept-encoding' })
-  expect(again.headers['content-security-policy']).toBe(headers['content-security-policy'])
+  const revalidation = await open('/', { ...browser, 'if-none-match': `"other", W/${headers['etag']}` })
+  expect([revalidation.status, revalidation.text, revalidation.headers['etag']]).toEqual([304, '', headers['etag']])
+  expect(revalidation.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept, accept-encoding' })
+  expect(revalidation.headers['content-security-policy']).toBe(headers['content-security-policy'])
   const plain = await open('/', { 'if-none-match': headers['etag'] ?? '' })
   expect([plain.status, plain.text]).toEqual([200, page])
 })
 
-test.each(['/', main, '/nowhere'])('HEAD %s returns the headers of GET without a body', async (target) => {
+test.each(['/', mainScript, '/nowhere'])('HEAD %s returns the headers of GET without a body', async (target) => {
   const get = await open(target, browser)
   const head = await request({ method: 'HEAD', target, headers: browser })
   const { 'x-trace-id': one, ...own } = head.headers
@@ -124,7 +124,7 @@ test.each([
 
 test.each([
   ['POST', '/'],
-  ['DELETE', main],
+  ['DELETE', mainScript],
   ['PUT', '/dashboard'],
 ])('rejects %s of %s', async (method, target) => {
   const { status, json, headers } = await request({ method, target, headers: browser })
@@ -176,11 +176,11 @@ test('sends Strict-Transport-Security only over TLS', async () => {
 
 test('reads files again after a failure', async () => {
   let reads = 0
-  const failing = servePortal(async () => {
+  const failingPortal = servePortal(async () => {
     if (++reads === 1) throw new Error('no such file')
     return packFiles(portal)
   })
   const statuses: number[] = []
-  for (let time = 0; time < 3; time++) statuses.push((await requestFrom('/', failing)).status)
+  for (let time = 0; time < 3; time++) statuses.push((await requestFrom('/', failingPortal)).status)
   expect([statuses, reads]).toEqual([[500, 200, 200], 2])
 })

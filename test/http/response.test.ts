@@ -29,11 +29,11 @@ test.each([204, 205, 304])('rejects a body with the status %i', (status) => {
 })
 
 test('encodes bytes in Base64, except short text', () => {
-  const long = Buffer.alloc(64 * 1024 + 1, 'a')
+  const longBody = Buffer.alloc(64 * 1024 + 1, 'a')
   for (const [body, text, isBase64Encoded] of [
     [Buffer.from('grüß'), 'grüß', false],
     [Buffer.of(0xff, 0xd8), '/9g=', true],
-    [long, long.toString('base64'), true],
+    [longBody, longBody.toString('base64'), true],
     ['a\ud83cb €', 'a\ufffdb €', false],
   ] as const) {
     expect(toResult(httpResponse(200, body, {}))).toMatchObject({ body: text, isBase64Encoded })

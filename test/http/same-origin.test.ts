@@ -16,7 +16,7 @@ import { rejectCrossOrigin } from '@platform/http/same-origin'
 type Headers = Record<string, string>
 
 const portal = { host: 'platform.example.com', origin: 'https://platform.example.com' }
-const local = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' }
+const localHeaders = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' }
 
 const publicUrl = 'https://public.example.com:8443/'
 
@@ -34,9 +34,9 @@ async function errorCodeOf(headers: Headers, method = 'POST'): Promise<string> {
 
 test.each<[string, Headers]>([
   ['a page of the portal', { ...portal, 'sec-fetch-site': 'same-origin' }],
-  ['a page on this machine', { ...local, 'sec-fetch-site': 'same-origin' }],
+  ['a page on this machine', { ...localHeaders, 'sec-fetch-site': 'same-origin' }],
   ['an older browser', portal],
-  ['an older browser on this machine', local],
+  ['an older browser on this machine', localHeaders],
   ['an older browser, by name', { host: 'localhost:8080', origin: 'http://localhost:8080' }],
   ['an older browser, by IPv6', { host: '[::1]:8080', origin: 'http://[::1]:8080' }],
   ['a host with the default port', { ...portal, host: 'platform.example.com:443' }],
@@ -55,10 +55,10 @@ test.each<[string, Headers]>([
 test.each<[string, Headers]>([
   ['another site', { ...portal, origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
   ['a sibling domain', { ...portal, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }],
-  ['another port of this machine', { ...local, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' }],
+  ['another port of this machine', { ...localHeaders, origin: 'http://127.0.0.1:9999', 'sec-fetch-site': 'same-site' }],
   ['another site, in an older browser', { ...portal, origin: 'https://evil.example' }],
-  ['another port, in an older browser', { ...local, origin: 'http://127.0.0.1:9999' }],
-  ['another name of this machine', { ...local, origin: 'http://localhost:8080' }],
+  ['another port, in an older browser', { ...localHeaders, origin: 'http://127.0.0.1:9999' }],
+  ['another name of this machine', { ...localHeaders, origin: 'http://localhost:8080' }],
   ['a name that begins like ours', { ...portal, origin: 'https://platform.example.com.evil.example' }],
   ['a name that ends like ours', { ...portal, origin: 'https://evil-platform.example.com' }],
   ['another port of the public URL', { host: '10.0.0.7', origin: 'https://public.example.com' }],
@@ -122,7 +122,7 @@ test.each(['http://127.0.0.1:8080', 'http://localhost:8080', 'http://[::1]:8080'
 
 const names = (cookies: readonly string[] = []) => cookies.map((cookie) => cookie.split('=')[0])
 
-test.each([portal, local])('clears the same cookies for $origin', (headers) => {
+test.each([portal, localHeaders])('clears the same cookies for $origin', (headers) => {
   const { status, cookies } = clearCookies(headers)
   expect(status).toBe(204)
   expect(names(cookies)).toEqual(names(setSessionCookies(headers, tokens).cookies))
@@ -130,22 +130,24 @@ test.each([portal, local])('clears the same cookies for $origin', (headers) => {
 })
 
 test('accepts cookies without the __Host- prefix on this machine only', () => {
-  const both = 'plat_access=plain; plat_refresh=plain; __Host-plat_access=own; __Host-plat_refresh=own'
+  const bothCookies = 'plat_access=plain; plat_refresh=plain; __Host-plat_access=own; __Host-plat_refresh=own'
   for (const read of [accessCookie, refreshCookie]) {
-    expect(read({ ...portal, cookie: both })).toBe('own')
+    expect(read({ ...portal, cookie: bothCookies })).toBe('own')
     expect(read({ ...portal, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
     expect(read({ host: portal.host, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
-    expect(read({ host: portal.host, cookie: both })).toBe('own')
+    expect(read({ host: portal.host, cookie: bothCookies })).toBe('own')
     // A TLS proxy may change the host, so the origin decides. Without an origin, the prefixed cookie takes precedence.
-    expect(read({ ...portal, host: local.host, cookie: both })).toBe('own')
-    expect(read({ host: local.host, cookie: both })).toBe('own')
+    expect(read({ ...portal, host: localHeaders.host, cookie: bothCookies })).toBe('own')
+    expect(read({ host: localHeaders.host, cookie: bothCookies })).toBe('own')
     // Reads have a Referer instead of an Origin.
-    const page = { host: local.host, referer: `${portal.origin}/clusters` }
-    expect(read({ ...page, cookie: both })).toBe('own')
+    const page = { host: localHeaders.host, referer: `${portal.origin}/clusters` }
+    expect(read({ ...page, cookie: bothCookies })).toBe('own')
     expect(read({ ...page, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('')
-    expect(read({ host: local.host, referer: `${local.origin}/clusters`, cookie: both })).toBe('plain')
-    expect(read({ ...local, cookie: both })).toBe('plain')
-    expect(read({ host: local.host, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('plain')
+    expect(read({ host: localHeaders.host, referer: `${localHeaders.origin}/clusters`, cookie: bothCookies })).toBe(
+      'plain',
+    )
+    expect(read({ ...localHeaders, cookie: bothCookies })).toBe('plain')
+    expect(read({ host: localHeaders.host, cookie: 'plat_access=plain; plat_refresh=plain' })).toBe('plain')
   }
 })
 
@@ -157,17 +159,17 @@ test('matches cookie names exactly', () => {
 })
 
 test('clears the cookies for an invalid refresh token only', async () => {
-  const failing = (error: Error) =>
+  const failWith = (error: Error) =>
     renewCookies(portal, async () => {
       throw error
     })
-  await expect(failing(platformError('invalid_refresh_token'))).rejects.toMatchObject({
+  await expect(failWith(platformError('invalid_refresh_token'))).rejects.toMatchObject({
     code: 'invalid_refresh_token',
     extra: { cookies: clearCookies(portal).cookies },
   })
-  const unavailable = platformError('database_unavailable')
-  await expect(failing(unavailable)).rejects.toBe(unavailable)
-  expect(unavailable.extra).toEqual({})
+  const unavailableError = platformError('database_unavailable')
+  await expect(failWith(unavailableError)).rejects.toBe(unavailableError)
+  expect(unavailableError.extra).toEqual({})
 })
 
 test('binds each of eight sign-ins by a cookie that sibling domains cannot set', () => {
@@ -188,7 +190,7 @@ test('binds each of eight sign-ins by a cookie that sibling domains cannot set',
   for (const cookie of [undefined, '=;=', `${name}0=x`, `${name.replace('__Host-', '')}=x`, 'plat_sign_in=x']) {
     expect(browserSecretsOf({ cookie })).toEqual([])
   }
-  const many = Array.from({ length: 300 }, () => `${name}=x`).join('; ')
-  expect(signInCookies({ cookie: many }, 'x').join('').length).toBeLessThan(4000)
+  const manyCookies = Array.from({ length: 300 }, () => `${name}=x`).join('; ')
+  expect(signInCookies({ cookie: manyCookies }, 'x').join('').length).toBeLessThan(4000)
   expect(signInCookies(headers(), undefined)).toEqual([])
 })

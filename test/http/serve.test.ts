@@ -79,7 +79,7 @@ test('uses the trace id of a valid traceparent, otherwise a new one', async () =
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
   expect(await traceIdFor(`00-${traceId}-00f067aa0ba902b7-01`)).toBe(traceId)
   expect(await traceIdFor(`cc-${traceId}-00f067aa0ba902b7-01-later-fields`)).toBe(traceId)
-  for (const invalid of [
+  for (const invalidResponse of [
     `ff-${traceId}-00f067aa0ba902b7-01`,
     `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
     `00-${traceId}-${'0'.repeat(16)}-01`,
@@ -88,7 +88,7 @@ test('uses the trace id of a valid traceparent, otherwise a new one', async () =
     traceId,
     '<script>',
   ]) {
-    const generated = await traceIdFor(invalid)
+    const generated = await traceIdFor(invalidResponse)
     expect(generated).toMatch(/^[0-9a-f]{32}$/)
     expect(generated).not.toBe(traceId)
   }
@@ -164,7 +164,7 @@ test('an endpoint without a body ignores a request body', async () => {
     jsonRequest('/touch', '{not json'),
     { method: 'POST', target: '/touch', headers: { 'content-type': 'image/png' }, body: Uint8Array.of(137, 80) },
   ]
-  for (const sent of bodies) expect(await request(sent)).toMatchObject({ status: 204, text: '' })
+  for (const sentBody of bodies) expect(await request(sentBody)).toMatchObject({ status: 204, text: '' })
 })
 
 test('returns text with its ETag, and 304 to a caller that has it', async () => {
@@ -174,9 +174,9 @@ test('returns text with its ETag, and 304 to a caller that has it', async () => 
     'content-type': 'text/html; charset=utf-8',
     'cache-control': 'public, max-age=60',
   })
-  for (const known of ['"v1"', 'W/"v1"', '"v0", "v1"', '"v0",W/"v1"']) {
-    const again = await request({ target: '/page', headers: { 'If-None-Match': known } })
-    expect(again).toMatchObject({ status: 304, text: '', headers: { etag: '"v1"' } })
+  for (const knownEtags of ['"v1"', 'W/"v1"', '"v0", "v1"', '"v0",W/"v1"']) {
+    const revalidation = await request({ target: '/page', headers: { 'If-None-Match': knownEtags } })
+    expect(revalidation).toMatchObject({ status: 304, text: '', headers: { etag: '"v1"' } })
   }
   expect((await request({ target: '/page', headers: { 'If-None-Match': '"v2"' } })).status).toBe(200)
 })

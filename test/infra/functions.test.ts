@@ -11,9 +11,9 @@ const inputsOf = (type: string) => inputsIn(production, type)
 test('only functions that hash passwords have a full processor', async () => {
   const hashing = [...(await programs())].filter(([, code]) => code.includes('argon2id')).map(([name]) => name)
   // Bootstrap is not large: it hashes a password only when an operator resets one.
-  const large = deployed.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
-  expect(large.toSorted(byText)).toEqual(['auth', 'setup', 'users'])
-  expect(hashing.toSorted(byText)).toEqual([...large, 'bootstrap'].toSorted(byText))
+  const largeFunctions = deployed.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
+  expect(largeFunctions.toSorted(byText)).toEqual(['auth', 'setup', 'users'])
+  expect(hashing.toSorted(byText)).toEqual([...largeFunctions, 'bootstrap'].toSorted(byText))
   for (const { memoryMb } of deployed) expect(memoryMb).toBeGreaterThanOrEqual(512)
 })
 
@@ -25,10 +25,10 @@ test.runIf(isLong)('sign-in, relays and health have concurrency of their own if 
   expect(reservations(production)).toEqual([])
   const expected = ['platform-dev-fn-auth 100', 'platform-dev-fn-health 10', 'platform-dev-fn-relay 300']
   expect(reservations(await everything()).toSorted(byText)).toEqual(expected)
-  for (const free of [10, 100, 499]) expect(reservedConcurrencyOf('relay', free)).toBeUndefined()
-  for (const free of [500, 1000]) {
-    const reserved = reservedFunctions.reduce((sum, name) => sum + (reservedConcurrencyOf(name, free) ?? 0), 0)
-    expect(free - reserved).toBeGreaterThanOrEqual(100)
+  for (const unreserved of [10, 100, 499]) expect(reservedConcurrencyOf('relay', unreserved)).toBeUndefined()
+  for (const unreserved of [500, 1000]) {
+    const reservedSum = reservedFunctions.reduce((sum, name) => sum + (reservedConcurrencyOf(name, unreserved) ?? 0), 0)
+    expect(unreserved - reservedSum).toBeGreaterThanOrEqual(100)
   }
 })
 
@@ -59,8 +59,8 @@ test('recursion is allowed only for consumers whose messages lead back to them',
 test('scheduled functions are not retried', () => {
   const configs = inputsOf('aws:lambda/functionEventInvokeConfig:FunctionEventInvokeConfig')
   const schedules = inputsOf('aws:scheduler/schedule:Schedule')
-  const scheduled = schedules.map(({ target }) => /:function:([^:]+):live$/.exec(target.arn)?.[1])
-  expect(configs.map(({ functionName }) => functionName).toSorted(byText)).toEqual(scheduled.toSorted(byText))
+  const scheduledNames = schedules.map(({ target }) => /:function:([^:]+):live$/.exec(target.arn)?.[1])
+  expect(configs.map(({ functionName }) => functionName).toSorted(byText)).toEqual(scheduledNames.toSorted(byText))
   for (const { qualifier, maximumRetryAttempts } of configs)
     expect([qualifier, maximumRetryAttempts]).toEqual(['live', 0])
   for (const { target } of schedules) expect(target.retryPolicy).toEqual({ maximumRetryAttempts: 0 })

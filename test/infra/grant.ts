@@ -83,12 +83,14 @@ export const unusedGrantsOf = (simulator: Simulator, listed: Record<string, read
 
 /** Actions of the matching grants that no function has used, such as `table:write dynamodb:DeleteItem`. */
 export function unusedActions({ functions, cloud }: Simulator, pattern: RegExp): string[] {
-  const [granted, used] = [new Set<string>(), new Set<string>()]
+  const [grantedActions, usedGrantActions] = [new Set<string>(), new Set<string>()]
   for (const statement of functions.flatMap(({ statements }) => statements)) {
     const grant = grantOf(statement)
     if (!pattern.test(grant)) continue
-    for (const action of statement.Action) granted.add(`${grant} ${action}`)
-    for (const action of cloud.iamProxy.used.get(statement) ?? []) used.add(`${grant} ${action}`)
+    for (const action of statement.Action) grantedActions.add(`${grant} ${action}`)
+    for (const action of cloud.iamProxy.used.get(statement) ?? []) usedGrantActions.add(`${grant} ${action}`)
   }
-  return [...granted].filter((each) => !used.has(each) && !actionsOfAws.has(each.split(' ').at(-1) ?? ''))
+  return [...grantedActions].filter(
+    (each) => !usedGrantActions.has(each) && !actionsOfAws.has(each.split(' ').at(-1) ?? ''),
+  )
 }

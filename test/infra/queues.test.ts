@@ -22,8 +22,8 @@ test('every consumer receives its queue with partial batch responses; those of u
     responseTypes: mapping.functionResponseTypes,
   }))
   // Without a release source, the queue of updates has no consumer, because AWS charges for polling.
-  const connected = consumers.filter(({ queue }) => !queue.startsWith('updates'))
-  const expected = connected.map(({ name, queue, batchSize }) => ({
+  const connectedConsumers = consumers.filter(({ queue }) => !queue.startsWith('updates'))
+  const expected = connectedConsumers.map(({ name, queue, batchSize }) => ({
     queue: `platform-production-${queue}`,
     name,
     alias: 'live',

@@ -30,8 +30,8 @@ function requiredBy(name: string): Set<string | undefined> {
 test.each(deployed)('the role of $name matches the capabilities in the contract', ({ name, statements }) => {
   // Every function may write its log.
   const grants = statements.map(grantOf).filter((grant) => grant !== 'logs')
-  const granted = new Set(grants.map(capabilityOf))
-  expect([...granted].toSorted(byText)).toEqual([...requiredBy(name)].toSorted(byText))
+  const grantedCapabilities = new Set(grants.map(capabilityOf))
+  expect([...grantedCapabilities].toSorted(byText)).toEqual([...requiredBy(name)].toSorted(byText))
 })
 
 test('no ARN names a partition', async () => {
@@ -114,10 +114,10 @@ test('each role can be assumed by one service only', () => {
 })
 
 test('roles have no attached policies, except that of schedules', () => {
-  const attached = production.resources.filter(
+  const policyAttachments = production.resources.filter(
     ({ type }) => type.startsWith('aws:iam/') && type !== 'aws:iam/role:Role',
   )
-  expect(attached.map(({ type, inputs }) => [type, String(inputs['role']).endsWith('-clock')])).toEqual(
+  expect(policyAttachments.map(({ type, inputs }) => [type, String(inputs['role']).endsWith('-clock')])).toEqual(
     ofType(production, 'aws:scheduler/schedule:Schedule').map(() => ['aws:iam/rolePolicy:RolePolicy', true]),
   )
 })
@@ -134,15 +134,16 @@ test('functions share no role', () => {
 })
 
 test('schedules may only invoke their functions', () => {
-  const allowed = ofType(production, 'aws:iam/rolePolicy:RolePolicy').flatMap(({ inputs }) => {
+  const allowedActions = ofType(production, 'aws:iam/rolePolicy:RolePolicy').flatMap(({ inputs }) => {
     const { Statement } = JSON.parse(String(inputs['policy']))
     return Statement.map(({ Action, Resource }: any) => ({ Action, Resource }))
   })
   const targets = ofType(production, 'aws:scheduler/schedule:Schedule').map(
     ({ inputs }) => (inputs['target'] as any).arn,
   )
-  expect(allowed).toHaveLength(targets.length)
-  for (const arn of targets) expect(allowed).toContainEqual({ Action: ['lambda:InvokeFunction'], Resource: [arn] })
+  expect(allowedActions).toHaveLength(targets.length)
+  for (const arn of targets)
+    expect(allowedActions).toContainEqual({ Action: ['lambda:InvokeFunction'], Resource: [arn] })
 })
 
 test('no function that reads images of modules can change the functions of the platform', () => {

@@ -36,19 +36,19 @@ const pem = () => generateKeyPairSync('ed25519').publicKey.export({ type: 'spki'
 const keysAsJson = (...names: string[]) => JSON.stringify(names.map((name) => ({ name, pem: pem() })))
 
 test('every setting of functions is set by the deployment, by operators, or not used in the cloud', () => {
-  const computed = Object.keys(deployed[0]!.environment).filter((name) => name.startsWith('PLAT_'))
-  const all = [...computed, ...settingNames, ...notDeployed]
-  expect(new Set(all).size).toBe(all.length)
-  expect(all.toSorted(byText)).toEqual(knownNames.toSorted(byText))
+  const computedNames = Object.keys(deployed[0]!.environment).filter((name) => name.startsWith('PLAT_'))
+  const allNames = [...computedNames, ...settingNames, ...notDeployed]
+  expect(new Set(allNames).size).toBe(allNames.length)
+  expect(allNames.toSorted(byText)).toEqual(knownNames.toSorted(byText))
 })
 
 test('all functions have the same environment, which contains only known settings', () => {
   const environments = new Set(deployed.map(({ environment }) => JSON.stringify(environment)))
   expect(environments.size).toBe(1)
-  const unknown = Object.keys(deployed[0]!.environment).filter(
+  const unknownNames = Object.keys(deployed[0]!.environment).filter(
     (name) => !name.startsWith('SST_') && !knownNames.includes(name),
   )
-  expect(unknown).toEqual([])
+  expect(unknownNames).toEqual([])
   expect(() => parseConfig(deployed[0]!.environment)).not.toThrow()
 })
 
@@ -141,8 +141,8 @@ test.runIf(isLong)('PLAT_CHANNEL=off deploys no broker, no grant for it, and no 
 })
 
 test.runIf(isLong)('empty settings are not passed to functions', async () => {
-  const empty = Object.fromEntries([...settingNames, ...keyFileNames, ...optionNames].map((name) => [name, '']))
-  const [plain] = functionsOf(await graphOf('dev', empty), functionNames)
+  const emptySettings = Object.fromEntries([...settingNames, ...keyFileNames, ...optionNames].map((name) => [name, '']))
+  const [plain] = functionsOf(await graphOf('dev', emptySettings), functionNames)
   expect(settingNames.filter((name) => name in plain!.environment)).toEqual([])
 })
 

@@ -106,8 +106,8 @@ test(`batches of ${size} jobs survive a kill at every failpoint without lost or 
     expect(counts).toEqual({ queued: 0, running: 0, completed: size, failed: 0, cancelled: 0 })
   }
   const lines = await waitFor('all scripts', async () => {
-    const written = (await readFile(ledger, 'utf8')).trim().split('\n')
-    return written.length >= total && written
+    const writtenLines = (await readFile(ledger, 'utf8')).trim().split('\n')
+    return writtenLines.length >= total && writtenLines
   })
   expect([lines.length, new Set(lines).size]).toEqual([total, total])
   await expectProjections(api, batchIds.length, total)

@@ -41,9 +41,9 @@ test('a backup restored elsewhere has all users, sessions, jobs, relays, modules
   await expect(platform.command(`npm run -s restore -- '${file}'`)).rejects.toMatchObject({
     stderr: expect.stringMatching(/^The folder .* contains data\. Move it/),
   })
-  const elsewhere = join(folder.path, 'elsewhere', 'data')
-  await platform.command(`PLAT_DATA_DIR='${elsewhere}' npm run -s restore -- '${file}'`)
-  await platform.restart({ PLAT_DATA_DIR: elsewhere })
+  const otherFolder = join(folder.path, 'elsewhere', 'data')
+  await platform.command(`PLAT_DATA_DIR='${otherFolder}' npm run -s restore -- '${file}'`)
+  await platform.restart({ PLAT_DATA_DIR: otherFolder })
 
   expect(expectStatus(await admin.get('/api/v1/users'), 200)).toEqual(before.users)
   expect(await api.job(jobId)).toEqual(before.job)

@@ -85,8 +85,8 @@ test.skipIf(skipReason !== '')(
       const before = await processes()
       demo.signal('SIGKILL')
       await demo.ended
-      const restarted = resources.use(start())
-      await page.goto(await linkOf(restarted))
+      const restartedDemo = resources.use(start())
+      await page.goto(await linkOf(restartedDemo))
       await page.getByText('This is a demo.').waitFor()
       await waitFor('three new relays', async () =>
         (await processes()).every((text) => text !== '' && !before.includes(text)),
@@ -95,14 +95,14 @@ test.skipIf(skipReason !== '')(
         (await get('/clusters')).items.every(({ status }: any) => status === 'Healthy'),
       )
       expect((await get('/jobs/batch')).items).toHaveLength(batches.length)
-      return restarted
+      return restartedDemo
     }
-    const running = isLong ? await killAndRestart() : demo
+    const runningDemo = isLong ? await killAndRestart() : demo
 
     await using clean = run({}, ...program('demo/clean.ts'))
     await clean.writes(/was removed/)
-    expect(await running.ended).toMatchObject({ exitCode: 0 })
-    await waitFor('the relays have ended', async () => demo.isGone && running.isGone)
+    expect(await runningDemo.ended).toMatchObject({ exitCode: 0 })
+    await waitFor('the relays have ended', async () => demo.isGone && runningDemo.isGone)
     expect(existsSync(folder)).toBe(false)
   },
 )

@@ -57,8 +57,8 @@ test('the printed relay command connects a registered cluster', async () => {
   cluster = await api.newCluster()
   relay = resources.use(runRelayCommand(cluster.relayCommand, folder))
   await waitFor('a Healthy cluster', async () => (await api.cluster(cluster.id)).status === 'Healthy')
-  const connected = { nodeCount: 1, nodes: [{ status: 'Online' }], relay: { status: 'Connected' } }
-  expect(await api.cluster(cluster.id)).toMatchObject(connected)
+  const connectedCluster = { nodeCount: 1, nodes: [{ status: 'Online' }], relay: { status: 'Connected' } }
+  expect(await api.cluster(cluster.id)).toMatchObject(connectedCluster)
 })
 
 test('returns the output of a script while it runs, and its exit code', async () => {
@@ -68,8 +68,8 @@ test('returns the output of a script while it runs, and its exit code', async ()
   const read = async (offset: number) =>
     expectStatus(await admin.get(`/api/v1/jobs/${jobId}/output?offset=${offset}`), 200)
   const output = await waitFor('the first line', async () => {
-    const available = await read(0)
-    return available.items.length > 0 && available
+    const firstOutput = await read(0)
+    return firstOutput.items.length > 0 && firstOutput
   })
   expect(output).toMatchObject({ items: [{ data: 'Ω 42\n' }], nextOffset: 6, status: 'Running', finished: false })
   await writeFile(file, '')

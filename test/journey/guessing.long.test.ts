@@ -32,32 +32,32 @@ test('of 10,000 guesses from 1,000 networks at most 100 are compared, and known 
 
   const statuses: Record<number, number> = {}
   const startedMs = performance.now()
-  let begun = 0
+  let guessCount = 0
   const guess = async () => {
-    while (begun < guesses) {
-      const network = begun++ % networks
-      const address = `10.${network >> 8}.${network & 255}.${1 + (begun % 250)}`
-      const wrong = { ...options, password: `guess ${begun}` }
-      const { status } = await post('login', wrong, { 'x-forwarded-for': address })
+    while (guessCount < guesses) {
+      const network = guessCount++ % networks
+      const address = `10.${network >> 8}.${network & 255}.${1 + (guessCount % 250)}`
+      const wrongCredentials = { ...options, password: `guess ${guessCount}` }
+      const { status } = await post('login', wrongCredentials, { 'x-forwarded-for': address })
       statuses[status] = (statuses[status] ?? 0) + 1
     }
   }
   await Promise.all(Array.from({ length: concurrency }, guess))
   const seconds = Math.round((performance.now() - startedMs) / 1000)
 
-  const timed = async <Result>(work: () => Promise<Result>): Promise<[Result, number]> => {
+  const measureTime = async <Result>(work: () => Promise<Result>): Promise<[Result, number]> => {
     const beganMs = performance.now()
     return [await work(), performance.now() - beganMs]
   }
-  const [known, browserMs] = await timed(() => signInBrowser(device))
-  const [whoami, platMs] = await timed(() => plat.json(['whoami']))
+  const [knownDevice, browserMs] = await measureTime(() => signInBrowser(device))
+  const [whoami, platMs] = await measureTime(() => plat.json(['whoami']))
   process.stdout.write(
     `${guesses} guesses in ${seconds} s: ${JSON.stringify(statuses)}; known browser ${Math.round(browserMs)} ms, plat ${Math.round(platMs)} ms\n`,
   )
   expect(Object.keys(statuses)).toEqual(['401', '429'])
   expect(statuses[401]).toBeLessThanOrEqual(100)
   expect((await signInBrowser('')).status).toBe(429)
-  expect(known.status).toBe(200)
+  expect(knownDevice.status).toBe(200)
   expect(whoami).toMatchObject({ username: 'ada' })
   expect([browserMs < 2000, platMs < 2000]).toEqual([true, true])
 })

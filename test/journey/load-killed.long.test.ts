@@ -25,15 +25,15 @@ async function expectStored(
 
 async function expectListed(api: Platform, { clusters }: Acknowledged): Promise<void> {
   const admin = await api.admin
-  const listed: string[] = []
-  for (let page = 1, total = 1; listed.length < total; page++) {
+  const listedIds: string[] = []
+  for (let page = 1, total = 1; listedIds.length < total; page++) {
     const { items, totalCount } = expectStatus(await admin.get(`/api/v1/clusters?page=${page}&pageSize=100`), 200)
     expect(items).not.toHaveLength(0)
-    listed.push(...items.map(({ id }: any) => id))
+    listedIds.push(...items.map(({ id }: any) => id))
     total = totalCount
   }
-  expect(new Set(listed).size).toBe(listed.length)
-  expect(listed).toEqual(expect.arrayContaining(clusters.map(({ id }) => id)))
+  expect(new Set(listedIds).size).toBe(listedIds.length)
+  expect(listedIds).toEqual(expect.arrayContaining(clusters.map(({ id }) => id)))
 }
 
 async function expectRunOnce(api: Platform, { jobsByLine }: Acknowledged, file: string): Promise<void> {
@@ -61,12 +61,12 @@ test('a kill under load loses no acknowledged change, repeats no job, and keeps 
   await using folder = await temporaryFolder()
   const api = await platform.setUp()
   const admin = await api.admin
-  const [working, offline] = [await api.newCluster(), await api.newCluster()]
-  await using relay = runRelayCommand(working.relayCommand, folder.path)
+  const [workingCluster, offlineCluster] = [await api.newCluster(), await api.newCluster()]
+  await using relay = runRelayCommand(workingCluster.relayCommand, folder.path)
   const targets = {
     admin,
-    workingClusterId: working.id,
-    offlineClusterId: offline.id,
+    workingClusterId: workingCluster.id,
+    offlineClusterId: offlineCluster.id,
     ledger: join(folder.path, 'ledger'),
   }
   const load = new Load(targets)
@@ -82,6 +82,6 @@ test('a kill under load loses no acknowledged change, repeats no job, and keeps 
     expectStatus(await admin.post('/api/v1/clusters', { name, type: 'Hypervisor' }), 409, 'cluster_name_taken')
   }
   await expectRunOnce(api, acknowledged, targets.ledger)
-  for (const { id } of [working, offline]) await expectRemovable(api, id)
+  for (const { id } of [workingCluster, offlineCluster]) await expectRemovable(api, id)
   expect(relay.text).not.toContain('Unexpected error')
 }, 180_000)

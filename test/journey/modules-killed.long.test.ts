@@ -39,9 +39,9 @@ async function start() {
   }
 
   const runWithKills = async (points: readonly string[], request: Request, status = 'Completed'): Promise<void> => {
-    let accepted: any
-    await killAt(points, async () => (accepted = expectStatus(await request(), 202)))
-    const job = await waitForJobEnd(api, accepted)
+    let acceptedOperation: any
+    await killAt(points, async () => (acceptedOperation = expectStatus(await request(), 202)))
+    const job = await waitForJobEnd(api, acceptedOperation)
     expect(job.status, JSON.stringify(job)).toBe(status)
     expect(job.steps.filter((step: any) => ['Pending', 'Running'].includes(step.status))).toEqual([])
   }
@@ -60,8 +60,9 @@ async function start() {
       admin.delete(`/api/modules/${id}`)
 
   const expectVersion = async (id: string, version?: string): Promise<void> => {
-    const running = async () => (await admin.get(`/api/${id}`)).body?.version
-    if (version !== undefined) await waitFor(`${version} of ${id}`, async () => (await running()) === version)
+    const readRunningVersion = async () => (await admin.get(`/api/${id}`)).body?.version
+    if (version !== undefined)
+      await waitFor(`${version} of ${id}`, async () => (await readRunningVersion()) === version)
     const response = await admin.get(`/api/v1/modules/${id}`)
     if (version === undefined) {
       expectStatus(response, 404, 'module_not_found')
@@ -75,8 +76,8 @@ async function start() {
       return new Set(processes.map(({ deploymentId }) => deploymentId)).size === (version === undefined ? 0 : 1)
     })
   }
-  const owned = resources.move()
-  const dispose = () => owned.disposeAsync()
+  const ownedResources = resources.move()
+  const dispose = () => ownedResources.disposeAsync()
   return { platform, api, hit, killAt, runWithKills, install, uninstall, expectVersion, [Symbol.asyncDispose]: dispose }
 }
 
@@ -111,13 +112,13 @@ test('modules are completely installed or absent after a kill at every failpoint
   expectStatus(await (await api.admin).put('/api/v1/organisation/modules/upgraded', { enabled: true }), 200)
   let cluster: any
   await killAt(['module.delivered'], async () => (cluster = await api.newCluster()))
-  const later = await api.newCluster()
-  for (const { id } of [cluster, later]) await platform.writes(new RegExp(`heard of ${id}`))
+  const laterCluster = await api.newCluster()
+  for (const { id } of [cluster, laterCluster]) await platform.writes(new RegExp(`heard of ${id}`))
   await expectVersion('upgraded', '1.3.0')
 
   await runWithKills(['module.stopped', 'module.forgotten'], uninstall('upgraded'))
   await expectVersion('upgraded')
   await waitForModuleCleanup(platform)
-  const all = failpointsIn('packages/worker/src/modules', 'packages/worker/src/runtimes')
-  expect(new Set(hit)).toEqual(new Set([...all, 'operation.begun']))
+  const failpoints = failpointsIn('packages/worker/src/modules', 'packages/worker/src/runtimes')
+  expect(new Set(hit)).toEqual(new Set([...failpoints, 'operation.begun']))
 })

@@ -56,9 +56,9 @@ const proxies = {
 }
 
 for (const [name, argumentsOf] of sampled(Object.entries(proxies))) {
-  const missing = missingPrograms(name, 'openssl')
-  test.skipIf(missing)(
-    `signs in, sees the client, limits bodies and passes channels behind the documented ${name}${missing}`,
+  const skipReason = missingPrograms(name, 'openssl')
+  test.skipIf(skipReason)(
+    `signs in, sees the client, limits bodies and passes channels behind the documented ${name}${skipReason}`,
     async () => {
       await using platform = await PlatformProcess.start({ PLAT_TRUSTED_PROXIES: '127.0.0.1' })
       await platform.setUp()
@@ -81,14 +81,14 @@ for (const [name, argumentsOf] of sampled(Object.entries(proxies))) {
           servername: 'localhost',
           agent: false,
         }
-        const own = {
+        const ownHeaders = {
           host: `localhost:${port}`,
           origin,
           'x-forwarded-for': '203.0.113.1',
           'x-forwarded-host': 'evil.example',
         }
-        const sent = request({ ...connection, method, path, headers: { ...own, ...headers } }).end(body)
-        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        const outgoing = request({ ...connection, method, path, headers: { ...ownHeaders, ...headers } }).end(body)
+        const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
         return { status: response.statusCode, headers: response.headers, body: await text(response) }
       }
       const json = { 'content-type': 'application/json' }

@@ -58,12 +58,12 @@ test('a published release is announced once, applied and rolled back without a f
   expectStatus(await apply(request), 409, 'active_jobs')
   await using traffic = await Traffic.start(api, 10)
   await traffic.waitForMore(100)
-  const accepted = expectStatus(await apply({ ...request, force: true }), 202)
-  expect(accepted).toMatchObject({ ...request, status: 'InProgress' })
+  const acceptedUpdate = expectStatus(await apply({ ...request, force: true }), 202)
+  expect(acceptedUpdate).toMatchObject({ ...request, status: 'InProgress' })
   expectStatus(await apply({ ...request, force: true }), 409, 'update_in_progress')
   expectStatus(await apply({ action: 'rollback', force: true }), 409, 'update_in_progress')
-  expect((await check()).jobId).toBe(accepted.jobId)
-  expect(await waitForJobEnd(api, accepted)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
+  expect((await check()).jobId).toBe(acceptedUpdate.jobId)
+  expect(await waitForJobEnd(api, acceptedUpdate)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: currentVersion })
   await traffic.waitForMore(100)
   expectStatus(await apply({ ...request, force: true }), 422, 'version_not_available')
@@ -169,17 +169,17 @@ test('an update completes after a kill at every step, with one version everywher
   const hit: string[] = []
 
   const runWithKills = async (points: readonly string[], request: object): Promise<any> => {
-    let accepted: any
+    let acceptedUpdate: any
     for (const [index, point] of points.entries()) {
       await platform.kill()
       await platform.restart({ PLAT_FAILPOINT: `${point}=kill` })
-      if (index === 0) accepted = expectStatus(await apply(request), 202)
+      if (index === 0) acceptedUpdate = expectStatus(await apply(request), 202)
       await platform.ended
       expect(platform.text).toContain(`failpoint ${point}`)
       hit.push(point)
     }
     await platform.restart()
-    const job = await waitForJobEnd(api, accepted)
+    const job = await waitForJobEnd(api, acceptedUpdate)
     expect(job.steps.filter(({ status }: any) => ['Pending', 'Running'].includes(status))).toEqual([])
     return job
   }
@@ -192,8 +192,8 @@ test('an update completes after a kill at every step, with one version everywher
     expect(rolledBack, JSON.stringify(rolledBack)).toMatchObject({ status: 'Completed' })
     await expectVersion(updatable, undefined, currentVersion)
   }
-  const failed = await runWithKills(['update.reverted'], { action: 'apply', targetVersion: '9.2.0' })
-  expect(failed, JSON.stringify(failed)).toMatchObject({ status: 'Failed' })
+  const failedUpdate = await runWithKills(['update.reverted'], { action: 'apply', targetVersion: '9.2.0' })
+  expect(failedUpdate, JSON.stringify(failedUpdate)).toMatchObject({ status: 'Failed' })
   await expectVersion(updatable, undefined, currentVersion)
 
   const shifts = [10, 50, 100].map((share) => `update.shifted-${share}`)

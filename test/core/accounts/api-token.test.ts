@@ -175,30 +175,30 @@ describe('a password change', () => {
 describe('the permissions of an API token', () => {
   test('follow the roles of its user, up to those at creation', async () => {
     const user = await createColleague(tenant.caller, 'Operator')
-    const all = await newToken(user)
-    const some = await ApiToken.create(user.caller, { name, permissions: ['clusters:read', 'jobs:write'] })
-    expect(await rightsOf(all.token)).toEqual(permissionsOf(['Operator']))
+    const fullToken = await newToken(user)
+    const partialToken = await ApiToken.create(user.caller, { name, permissions: ['clusters:read', 'jobs:write'] })
+    expect(await rightsOf(fullToken.token)).toEqual(permissionsOf(['Operator']))
     await UserAdmin.update(tenant.caller, user.id, { roles: ['Viewer'] })
-    expect(await rightsOf(all.token)).toEqual(permissionsOf(['Viewer']))
-    expect(await rightsOf(some.token)).toEqual(['clusters:read'])
+    expect(await rightsOf(fullToken.token)).toEqual(permissionsOf(['Viewer']))
+    expect(await rightsOf(partialToken.token)).toEqual(['clusters:read'])
     await UserAdmin.update(tenant.caller, user.id, { roles: ['OrgAdmin'] })
-    expect(await rightsOf(all.token)).toEqual(permissionsOf(['Operator']))
-    expect(await rightsOf(some.token)).toEqual(['clusters:read', 'jobs:write'])
+    expect(await rightsOf(fullToken.token)).toEqual(permissionsOf(['Operator']))
+    expect(await rightsOf(partialToken.token)).toEqual(['clusters:read', 'jobs:write'])
   })
 
   test('limit the administration of users', async () => {
     const weak = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', 'clusters:read'] })
     const others = permissionsOf(['Viewer', 'OrgAdmin']).filter((each) => each !== 'users:admin')
-    const strong = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', ...others] })
-    const [weakCaller, caller] = [await verifyApiToken(weak.token), await verifyApiToken(strong.token)]
+    const adminToken = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', ...others] })
+    const [weakCaller, caller] = [await verifyApiToken(weak.token), await verifyApiToken(adminToken.token)]
     await expectError(UserAdmin.create(weakCaller, userRequest(['Viewer'])), 'role_not_grantable')
     await expectError(UserAdmin.create(caller, userRequest(['PlatformAdmin'])), 'role_not_grantable')
     const { id } = await UserAdmin.create(caller, userRequest(['OrgAdmin']))
     await expectError(UserAdmin.update(weakCaller, id, { password: 'mine from now' }), 'forbidden')
     await expectError(UserAdmin.update(caller, platform.id, { password: 'mine from now' }), 'forbidden')
     await expectError(UserAdmin.update(caller, id, { roles: ['PlatformAdmin'] }), 'role_not_grantable')
-    const elsewhere = { ...userRequest(['OrgAdmin']), organisationId: tenant.caller.organisationId }
-    await expectError(UserAdmin.create(caller, elsewhere), 'organisation_not_found')
+    const otherTenantUser = { ...userRequest(['OrgAdmin']), organisationId: tenant.caller.organisationId }
+    await expectError(UserAdmin.create(caller, otherTenantUser), 'organisation_not_found')
   })
 })
 
@@ -291,9 +291,9 @@ describe('verification', () => {
 
   test('rejects a remaining token of a missing user', async () => {
     const user = await newUser()
-    const [cached, uncached] = [await newToken(user), await newToken(user)]
-    await verifyApiToken(cached.token)
+    const [cachedToken, uncachedToken] = [await newToken(user), await newToken(user)]
+    await verifyApiToken(cachedToken.token)
     await transact([remove(keys.user(user.caller.organisationId, user.id))])
-    for (const { token } of [cached, uncached]) await expectRejected(token)
+    for (const { token } of [cachedToken, uncachedToken]) await expectRejected(token)
   })
 })

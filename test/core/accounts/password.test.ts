@@ -12,9 +12,9 @@ const success = 'no error'
 const hashFor = (queueKey: string) => () => errorCodeOf(hashPassword('correct horse battery', queueKey))
 
 test('only the hashed password matches', async () => {
-  const stored = await hashPassword('correct horse battery', 'user')
-  expect(await passwordMatches('correct horse battery', stored, 'user')).toBe(true)
-  expect(await passwordMatches('correct horse battery!', stored, 'user')).toBe(false)
+  const storedHash = await hashPassword('correct horse battery', 'user')
+  expect(await passwordMatches('correct horse battery', storedHash, 'user')).toBe(true)
+  expect(await passwordMatches('correct horse battery!', storedHash, 'user')).toBe(false)
   expect(await passwordMatches('correct horse battery', undefined, 'user')).toBe(false)
 })
 
@@ -69,8 +69,8 @@ test('four hashes run and sixteen wait; more are rejected until slots are free',
 })
 
 test('a waiting key without running hashes starts before keys with running ones', async () => {
-  const started: string[] = []
-  const record = (queueKey: string) => () => withFairQueue(queueKey, async () => void started.push(queueKey))
+  const startedHashes: string[] = []
+  const record = (queueKey: string) => () => withFairQueue(queueKey, async () => void startedHashes.push(queueKey))
   await Promise.all([...repeat(5, record('a')), ...repeat(5, record('b')), record('late')()])
-  expect(started.indexOf('late')).toBe(4)
+  expect(startedHashes.indexOf('late')).toBe(4)
 })

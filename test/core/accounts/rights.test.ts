@@ -135,12 +135,12 @@ test('a platform administrator creates only the first user of an organisation, w
   const createFirst = (...roles: Role[]) => UserAdmin.create(platform.caller, { ...userRequest(roles), organisationId })
   await expectError(createFirst('Viewer'), 'role_not_grantable')
   await expectError(createFirst('OrgAdmin', 'PlatformAdmin'), 'role_not_grantable')
-  const unknown = { ...userRequest(['OrgAdmin']), organisationId: newId('org') }
-  await expectError(UserAdmin.create(platform.caller, unknown), 'organisation_not_found')
-  const concurrent = [createFirst('OrgAdmin'), createFirst('OrgAdmin', 'Auditor'), createFirst('OrgAdmin')]
-  const codes = await Promise.all(concurrent.map(errorCodeOf))
+  const unknownTenantUser = { ...userRequest(['OrgAdmin']), organisationId: newId('org') }
+  await expectError(UserAdmin.create(platform.caller, unknownTenantUser), 'organisation_not_found')
+  const creations = [createFirst('OrgAdmin'), createFirst('OrgAdmin', 'Auditor'), createFirst('OrgAdmin')]
+  const codes = await Promise.all(creations.map(errorCodeOf))
   expect(codes.toSorted()).toEqual(['no error', 'organisation_has_users', 'organisation_has_users'])
-  const { username } = await concurrent[codes.indexOf('no error')]!
+  const { username } = await creations[codes.indexOf('no error')]!
   const { caller } = await signInUser(username)
   expect(await User.list(caller, { page: 1, pageSize: 20 })).toMatchObject({
     totalCount: 1,
@@ -210,16 +210,16 @@ describe('reauthorize', () => {
     const caller = await newCaller()
     const other = await newCaller()
     const itemKeys = [keys.user(other.organisationId, other.userId), keys.user(other.organisationId, newId('user'))]
-    const [{ user, rights }, item, missing] = await reauthorize(caller, ['users:admin', 'jobs:read'], itemKeys)
-    expect([user.id, item?.['id'], missing]).toEqual([caller.userId, other.userId, undefined])
+    const [{ user, rights }, item, missingItem] = await reauthorize(caller, ['users:admin', 'jobs:read'], itemKeys)
+    expect([user.id, item?.['id'], missingItem]).toEqual([caller.userId, other.userId, undefined])
     expect(rights).toEqual(caller.permissions)
     expect(await countStoreCalls(() => reauthorize(caller, [], itemKeys))).toBe(1)
   })
 
   test('returns the rights of both the current roles and the token, and names the first missing permission', async () => {
     const caller = await newCaller()
-    const narrow = { ...caller, permissions: new Set(['jobs:read', 'platform:admin'] as const) }
-    const [{ rights }] = await reauthorize(narrow, [])
+    const restrictedCaller = { ...caller, permissions: new Set(['jobs:read', 'platform:admin'] as const) }
+    const [{ rights }] = await reauthorize(restrictedCaller, [])
     expect([...rights]).toEqual(['jobs:read'])
     await update(keys.user(caller.organisationId, caller.userId), { set: { roles: ['Auditor'] } })
     await expect(reauthorize(caller, ['jobs:read', 'jobs:write', 'users:admin'])).rejects.toMatchObject({

@@ -112,8 +112,8 @@ describe('signing in', () => {
     runBefore(/^TransactWrite/, guessAll, 2)
     await signIn(user.credentials, newOrigin())
     codes.push(await guess(user), await guess(user))
-    const checked = Array(limit - 1).fill('invalid_credentials')
-    expect(codes).toEqual([...checked, 'rate_limited', 'invalid_credentials', 'rate_limited'])
+    const expectedCodes = Array(limit - 1).fill('invalid_credentials')
+    expect(codes).toEqual([...expectedCodes, 'rate_limited', 'invalid_credentials', 'rate_limited'])
   })
 
   test.each([
@@ -209,19 +209,19 @@ describe('signing in', () => {
   ] as const)('%s takes the same calls for known and unknown users', async (_, method) => {
     const measureGuess = (user: { username: string }) =>
       measureUsage(() => expectError(method(wrongFor(user), newOrigin()), 'invalid_credentials'))
-    const known = await measureGuess(await newUser())
-    const unknown = await measureGuess(userRequest())
-    expect(known.usage.calls.toSorted()).toEqual(unknown.usage.calls.toSorted())
-    expect(known.usage.rounds).toBe(unknown.usage.rounds)
+    const knownUserMs = await measureGuess(await newUser())
+    const unknownUserMs = await measureGuess(userRequest())
+    expect(knownUserMs.usage.calls.toSorted()).toEqual(unknownUserMs.usage.calls.toSorted())
+    expect(knownUserMs.usage.rounds).toBe(unknownUserMs.usage.rounds)
   })
 
   test('does not store a password that was typed as the username', async () => {
-    const typed = 'my-own-long-password'
-    await expectError(signIn({ username: typed, password: 'any password' }, newOrigin()), 'invalid_credentials')
+    const typedPassword = 'my-own-long-password'
+    await expectError(signIn({ username: typedPassword, password: 'any password' }, newOrigin()), 'invalid_credentials')
     const { Items, LastEvaluatedKey } = await client.send(new ScanCommand({ TableName: config.PLAT_TABLE }))
     expect(LastEvaluatedKey).toBe(undefined)
     expect(JSON.stringify(Items)).toContain('CALL-COUNT#failed-sign-ins:')
-    expect(JSON.stringify(Items).toLowerCase()).not.toContain(typed)
+    expect(JSON.stringify(Items).toLowerCase()).not.toContain(typedPassword)
   })
 
   test('records sign-in and sign-out with user and address', async () => {
@@ -332,7 +332,7 @@ describe('refreshing', () => {
   test('rejects malformed tokens without a store call, and keeps the session open', async () => {
     const { refreshToken } = await newUser()
     const [sessionId = '', tokenId = '', secret = ''] = refreshToken.split('.')
-    const malformed = [
+    const malformedTokens = [
       ...['', 'x', 'a.b.c', '..', '.'.repeat(400), `${newId('sess')}.x.y`],
       `${newId('job')}.${tokenId}.${secret}`,
       `${sessionId}.${tokenId.slice(1)}.${secret}`,
@@ -342,7 +342,7 @@ describe('refreshing', () => {
       `x.${tokenId}.${secret}`,
     ]
     const calls = await countStoreCalls(async () => {
-      for (const text of malformed) await expectEnded({ refreshToken: text })
+      for (const text of malformedTokens) await expectEnded({ refreshToken: text })
     })
     expect(calls).toBe(0)
     await expectEnded({ refreshToken: `${sessionId}.${tokenId}.bogus` })
@@ -517,8 +517,8 @@ describe('changing the password', () => {
     async (command, nth) => {
       const user = await newUser()
       runBefore(command, () => change(user), nth)
-      const late = await signIn(user.credentials, newOrigin())
-      await expectEnded(late)
+      const lateSignIn = await signIn(user.credentials, newOrigin())
+      await expectEnded(lateSignIn)
       await expectOpen(user)
     },
   )
@@ -528,12 +528,12 @@ test('an administrator ends all sessions of a user, including concurrent sign-in
   const user = await newUser()
   const other = await signInUser(user.username)
   runBefore(/^BatchGet/, () => endAll(user), 2)
-  const late = await signIn(user.credentials, newOrigin())
-  for (const tokens of [user, other, late]) await expectEnded(tokens)
-  const later = await signInUser(user.username)
-  await change(later)
-  await endAll(later)
-  await expectEnded(later)
+  const lateSignIn = await signIn(user.credentials, newOrigin())
+  for (const tokens of [user, other, lateSignIn]) await expectEnded(tokens)
+  const laterUser = await signInUser(user.username)
+  await change(laterUser)
+  await endAll(laterUser)
+  await expectEnded(laterUser)
   await expectOpen(await signInUser(user.username, newPassword))
 })
 

@@ -110,8 +110,8 @@ describe('users', () => {
 
   test('have their changes audited, including the e-mail', async () => {
     const user = await createColleague(tenant.caller, 'ClusterAdmin')
-    const changed = await UserAdmin.update(tenant.caller, user.id, { roles: ['Viewer'], email: 'new@example.com' })
-    expect(await UserAdmin.update(tenant.caller, user.id, {})).toEqual(changed)
+    const changedUser = await UserAdmin.update(tenant.caller, user.id, { roles: ['Viewer'], email: 'new@example.com' })
+    expect(await UserAdmin.update(tenant.caller, user.id, {})).toEqual(changedUser)
     await drainOutbox(tenant.caller.organisationId)
     const entry = (await auditEntries(tenant.caller)).find(
       ({ resource, action: name }) => resource === user.id && name === 'user.update',
@@ -205,10 +205,10 @@ describe.each(['PlatformAdmin', 'OrgAdmin'] as const)('the last %s of an organis
       expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
       expect(['last_administrator', 'forbidden']).toContain(outcomes.find((outcome) => outcome !== 'no error'))
       expect(await countAdministrators()).toBe(1)
-      const remaining = await Promise.all([isAdmin(first), isAdmin(other)])
-      expect(remaining.filter(Boolean)).toHaveLength(1)
-      const [by, demoted] = remaining[0] ? [first, other] : [other, first]
-      await UserAdmin.update(by.caller, demoted.id, { roles: [role] })
+      const areAdmins = await Promise.all([isAdmin(first), isAdmin(other)])
+      expect(areAdmins.filter(Boolean)).toHaveLength(1)
+      const [actor, demotedUser] = areAdmins[0] ? [first, other] : [other, first]
+      await UserAdmin.update(actor.caller, demotedUser.id, { roles: [role] })
     }
     const removal = errorCodeOf(UserAdmin.remove(first.caller, other.id))
     expect(await Promise.all([removal, demote(other, other)])).toContain('no error')

@@ -40,8 +40,8 @@ function canonicalJson(value: unknown): string {
 function countVerifiedEntries(organisationId: string, entries: readonly any[]): number {
   let previousHash = createHash('sha256').update(organisationId).digest('hex')
   for (const [index, { hash, ...content }] of entries.entries()) {
-    const computed = createHash('sha256').update(canonicalJson(content), 'utf8').digest('hex')
-    if (computed !== hash || content.previousHash !== previousHash || content.seq !== index + 1) return index
+    const computedHash = createHash('sha256').update(canonicalJson(content), 'utf8').digest('hex')
+    if (computedHash !== hash || content.previousHash !== previousHash || content.seq !== index + 1) return index
     previousHash = hash
   }
   return entries.length
@@ -91,8 +91,8 @@ describe('a trail of 130 entries', () => {
     ] as const) {
       const [from, to] = [times[first - 1]!, times[last - 1]! + 1]
       const { items, totalCount } = await list(caller, { from, to })
-      const oldest = Math.max(first, last - 99)
-      expect([totalCount, items[0]?.seq, items.at(-1)?.seq]).toEqual([last - first + 1, last, oldest])
+      const oldestIndex = Math.max(first, last - 99)
+      expect([totalCount, items[0]?.seq, items.at(-1)?.seq]).toEqual([last - first + 1, last, oldestIndex])
       expect(await list(caller, { from })).toMatchObject({ totalCount: 131 - first })
       expect(await list(caller, { to: from })).toMatchObject({ totalCount: first - 1 })
     }
@@ -151,8 +151,8 @@ test('combined filters return exactly the matching entries, on all pages', async
     shiftClock(1000)
   }
   await drainOutbox(ada.organisationId)
-  const all = (await auditEntries(ada)).toReversed()
-  const times = all.map(({ at }) => Date.parse(at))
+  const entries = (await auditEntries(ada)).toReversed()
+  const times = entries.map(({ at }) => Date.parse(at))
   const choices = {
     actor: [undefined, ada.userId, other.userId, 'system'],
     action: [undefined, 'site.create', 'site.delete', 'site'],
@@ -167,7 +167,7 @@ test('combined filters return exactly the matching entries, on all pages', async
   // Seven is coprime to the numbers of choices, so the sample contains every pair of choices.
   const sample = combinations.filter((_, index) => isLong || index % 7 === 0)
   for (const query of sample as Partial<Audit.AuditQuery>[]) {
-    const expected = all.filter(
+    const expected = entries.filter(
       ({ actor, action, resource, at }) =>
         (query.actor ?? actor.id) === actor.id &&
         (query.action ?? action) === action &&
@@ -208,23 +208,23 @@ test('a query with several filters stops reading when the shortest range ends', 
     expect([result.keys.map(({ id }) => id), result.totalCount]).toEqual([ids.slice(-1), 1])
     expect(usage.calls).toEqual(['Query', 'Query'])
   }
-  const all = await pageOfAll([ranges[0], ranges[0]], { page: 900, pageSize: 10 })
-  expect([all.keys.map(({ id }) => id), all.totalCount]).toEqual([ids.slice(0, 10).toReversed(), count])
+  const fullPage = await pageOfAll([ranges[0], ranges[0]], { page: 900, pageSize: 10 })
+  expect([fullPage.keys.map(({ id }) => id), fullPage.totalCount]).toEqual([ids.slice(0, 10).toReversed(), count])
 })
 
 describe('verification detects tampering with the table', () => {
   const key = keys.auditEntry
-  const stored = async (id: string, seq: number): Promise<any> => get(key(id, seq))
+  const readEntry = async (id: string, seq: number): Promise<any> => get(key(id, seq))
   const edit = (text: string): string => text.replace(/detail \d/, 'detail X')
   const setEntry = (id: string, attributes: object) => update(key(id, 4), { set: { ...attributes } })
 
   test.each<[string, number, (organisationId: string) => Promise<unknown>]>([
-    ['a changed entry', 4, async (id) => setEntry(id, { entry: edit((await stored(id, 4)).entry) })],
+    ['a changed entry', 4, async (id) => setEntry(id, { entry: edit((await readEntry(id, 4)).entry) })],
     [
       'a changed entry with its hash',
       5,
       async (id) => {
-        const entry = edit((await stored(id, 4)).entry)
+        const entry = edit((await readEntry(id, 4)).entry)
         await setEntry(id, { entry, hash: sha256(entry) })
       },
     ],
@@ -238,7 +238,7 @@ describe('verification detects tampering with the table', () => {
       'swapped entries',
       3,
       async (id) => {
-        const [third, fourth] = [await stored(id, 3), await stored(id, 4)]
+        const [third, fourth] = [await readEntry(id, 3), await readEntry(id, 4)]
         await batchPut([
           { ...third, ...key(id, 4) },
           { ...fourth, ...key(id, 3) },
@@ -249,7 +249,7 @@ describe('verification detects tampering with the table', () => {
       'a replaced last entry',
       9,
       async (id) => {
-        const last = await stored(id, 9)
+        const last = await readEntry(id, 9)
         const entry = edit(String(last.entry))
         await batchPut([{ ...last, entry, hash: sha256(entry) }])
       },
@@ -259,7 +259,7 @@ describe('verification detects tampering with the table', () => {
       1,
       async (id) => {
         const { organisationId } = await organisationWithEntries(1)
-        const { pk: _, sk: __, ...foreign } = await stored(organisationId, 1)
+        const { pk: _, sk: __, ...foreign } = await readEntry(organisationId, 1)
         await transact([replace(key(id, 1), foreign)])
       },
     ],

@@ -57,10 +57,16 @@ test('a checkpoint of another organisation, or with another content or type, is 
   const [caller, other] = [await trailOf(1), await trailOf(1)]
   const { checkpoint } = await Audit.checkpoint(caller)
   const [header = '', claims = '', signature = ''] = checkpoint.split('.')
-  const changed = Buffer.from(String(Buffer.from(claims, 'base64url')).replace('"seq":1', '"seq":0')).toString(
+  const changedClaims = Buffer.from(String(Buffer.from(claims, 'base64url')).replace('"seq":1', '"seq":0')).toString(
     'base64url',
   )
-  for (const text of ['', 'a.b.c', `${header}.${changed}.${signature}`, `${header}.${claims}.`, `${checkpoint}x`]) {
+  for (const text of [
+    '',
+    'a.b.c',
+    `${header}.${changedClaims}.${signature}`,
+    `${header}.${claims}.`,
+    `${checkpoint}x`,
+  ]) {
     await expect(Audit.verify(caller, { after: 0, checkpoint: text })).rejects.toMatchObject({
       code: 'validation_failed',
     })

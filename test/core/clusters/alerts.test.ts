@@ -69,13 +69,13 @@ test.each([0, 1, 2, 3])('reports both statuses of a silent cluster within 60 s, 
 
 test.each([2, 60, 24 * 60])('%i minutes without sweeps do not count as silence', async (pauseMinutes) => {
   const { caller, enrolled } = await callerWithCluster()
-  const known = await enrolledCluster(caller)
+  const knownCluster = await enrolledCluster(caller)
   await sweep()
-  await heartbeat(known.request(), known.heartbeat)
+  await heartbeat(knownCluster.request(), knownCluster.heartbeat)
   await drainOutbox(caller.organisationId)
   advanceClock(pauseMinutes * minuteMs)
   // A relay may return before the first sweep.
-  await heartbeat(known.request(), known.heartbeat)
+  await heartbeat(knownCluster.request(), knownCluster.heartbeat)
   await sweep()
   await pass(70)
   expect(await statusesOf(caller)).toEqual([])
@@ -91,19 +91,19 @@ test.each([2, 60, 24 * 60])('%i minutes without sweeps do not count as silence',
 test.each([30, 24 * 60])('a clock set back by %i minutes does not revive silent clusters', async (minutes) => {
   const { caller, enrolled: offline } = await callerWithCluster()
   await pass(200)
-  const silent = await enrolledCluster(caller)
+  const silentCluster = await enrolledCluster(caller)
   await sweep()
   advanceClock(-minutes * minuteMs)
   await interruptedSweep(/^TransactWrite/, 0)
   await sweep()
-  const read = async ({ cluster }: typeof silent) => {
+  const read = async ({ cluster }: typeof silentCluster) => {
     const { status, relay, lastSeenAt } = await Cluster.read(caller, cluster.id)
     return [status, relay?.status, Date.parse(lastSeenAt ?? '') <= now()]
   }
-  expect(await read(silent)).toEqual(['Healthy', 'Connected', true])
+  expect(await read(silentCluster)).toEqual(['Healthy', 'Connected', true])
   expect(await read(offline)).toEqual(['Offline', 'Disconnected', true])
   await pass(200)
-  expect(await read(silent)).toEqual(['Offline', 'Disconnected', true])
+  expect(await read(silentCluster)).toEqual(['Offline', 'Disconnected', true])
 })
 
 test.each([
@@ -118,13 +118,13 @@ test.each([
   const before = (await alerts(caller)).length
   await pass(130)
   expect((await pendingEvents(caller, 'cluster.status_changed')).length).toBe(2 * clusters)
-  const newest = (await alerts(caller)).slice(0, -before)
-  expect(newest).toHaveLength(notifications)
-  expect(newest.map((alert) => alert.count)).toEqual(Array.from({ length: notifications }, () => count))
+  const newAlerts = (await alerts(caller)).slice(0, -before)
+  expect(newAlerts).toHaveLength(notifications)
+  expect(newAlerts.map((alert) => alert.count)).toEqual(Array.from({ length: notifications }, () => count))
   if (count === undefined) return
   const names = enrolled.map(({ cluster }) => cluster.name).toSorted()
   const body = `${names.slice(0, 10).join(', ')} and 1 more.`
-  expect(newest).toContainEqual({ type: 'ClusterOffline', title: '11 clusters are offline', body, count })
+  expect(newAlerts).toContainEqual({ type: 'ClusterOffline', title: '11 clusters are offline', body, count })
 })
 
 /** Runs a sweep in which the store accepts the first `allowed` matching commands and fails all later ones. */
@@ -158,10 +158,10 @@ test('reports silent clusters whose checks were due only after many others were 
   const { caller } = await callerWithCluster()
   await passMinutes(3)
   await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
-  const late = await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
-  for (const { cluster } of late) {
-    const due = keys.due(cluster.id, now() + 135_000)
-    await transact([patch(keys.cluster(caller.organisationId, cluster.id), { set: due })])
+  const lateClusters = await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
+  for (const { cluster } of lateClusters) {
+    const dueKey = keys.due(cluster.id, now() + 135_000)
+    await transact([patch(keys.cluster(caller.organisationId, cluster.id), { set: dueKey })])
   }
   await pass(120)
   advanceClock(10_000)
@@ -208,13 +208,13 @@ test('reports an outage that a cooldown refused when the cooldown ends, if the o
   await recover()
   await passMinutes(3)
   await recover()
-  const reported = ['HealthDegraded', 'Recovered', 'Offline']
-  expect((await typesOf(caller)).slice(0, 3)).toEqual(reported)
+  const reportedTypes = ['HealthDegraded', 'Recovered', 'Offline']
+  expect((await typesOf(caller)).slice(0, 3)).toEqual(reportedTypes)
   for (let count = 0; count < 16; count++) {
     await passMinutes(1)
     await heartbeat(enrolled.request(), enrolled.heartbeat)
   }
   // The second outage has ended, so its cooldown ends without an `Offline` report. The recovery from the reported
   // `HealthDegraded` is reported.
-  expect((await typesOf(caller)).slice(0, 4)).toEqual(['Recovered', ...reported])
+  expect((await typesOf(caller)).slice(0, 4)).toEqual(['Recovered', ...reportedTypes])
 })

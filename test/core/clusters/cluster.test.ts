@@ -110,34 +110,34 @@ test.each<[string, Partial<ClusterQuery>]>([
   ['a selector', { selector: 'platform/type=Hypervisor' }],
 ])('a walk through %s finds each cluster once while others come and go', async (_, filter) => {
   const caller = await newCaller()
-  const kept: string[] = []
-  const removed: string[] = []
+  const keptIds: string[] = []
+  const removedIds: string[] = []
   for (let index = 0; index < 7; index++) {
-    kept.push(await register(caller, `kept ${index}`))
-    removed.push(await register(caller, `kept for a while ${index}`))
+    keptIds.push(await register(caller, `kept ${index}`))
+    removedIds.push(await register(caller, `kept for a while ${index}`))
   }
-  const query = { ...filter, ...('ids' in filter && { ids: kept.toReversed().join(',') }), page: 1, pageSize: 3 }
-  const found: string[] = []
+  const query = { ...filter, ...('ids' in filter && { ids: keptIds.toReversed().join(',') }), page: 1, pageSize: 3 }
+  const foundIds: string[] = []
   let cursor: string | undefined
   do {
     const page = await Cluster.list(caller, { ...query, cursor })
-    found.push(...page.items.map(({ id }) => id))
+    foundIds.push(...page.items.map(({ id }) => id))
     cursor = page.nextCursor
-    for (const id of [removed.shift(), removed.pop()]) if (id !== undefined) await Cluster.remove(caller, id)
-    await register(caller, `kept, new ${found.length} ${newId('clus')}`)
+    for (const id of [removedIds.shift(), removedIds.pop()]) if (id !== undefined) await Cluster.remove(caller, id)
+    await register(caller, `kept, new ${foundIds.length} ${newId('clus')}`)
   } while (cursor !== undefined)
-  expect(new Set(found).size).toBe(found.length)
-  expect(found.filter((id) => kept.includes(id))).toEqual(kept.toReversed())
+  expect(new Set(foundIds).size).toBe(foundIds.length)
+  expect(foundIds.filter((id) => keptIds.includes(id))).toEqual(keptIds.toReversed())
 })
 
 test('rejects a cursor that is malformed or of another list, tenant or filter, or comes with a page', async () => {
   const [caller, otherTenant] = [await newCaller(), await newCaller()]
   for (const name of ['a', 'b', 'c']) await register(caller, name)
   const { nextCursor: cursor = '' } = await Cluster.list(caller, { page: 1, pageSize: 1 })
-  const forged = Buffer.from(Buffer.from(cursor, 'base64url').toString().toUpperCase()).toString('base64url')
+  const forgedCursor = Buffer.from(Buffer.from(cursor, 'base64url').toString().toUpperCase()).toString('base64url')
   const paging = { page: 1, pageSize: 1 }
   for (const [who, query] of [
-    ...['', 'x', '\u0000', `${cursor}A`, cursor.slice(0, -4), forged].map(
+    ...['', 'x', '\u0000', `${cursor}A`, cursor.slice(0, -4), forgedCursor].map(
       (text) => [caller, { cursor: text }] as const,
     ),
     [otherTenant, { cursor }],
@@ -251,10 +251,10 @@ test.each([1, 10, 30, 60, 900])(
 )
 
 test('the sweep schedules another check only while silence can change the status', () => {
-  const silent = withSilence(present, every(30))
-  expect(nextCheckAfterSweep(silent, after(81))).toBe(after(120) + 1)
-  expect(nextCheckAfterSweep(silent, after(121))).toBeUndefined()
-  expect(nextCheckAfterSweep({ ...silent, saidGoodbye: true }, after(1))).toBeUndefined()
+  const silentPresence = withSilence(present, every(30))
+  expect(nextCheckAfterSweep(silentPresence, after(81))).toBe(after(120) + 1)
+  expect(nextCheckAfterSweep(silentPresence, after(121))).toBeUndefined()
+  expect(nextCheckAfterSweep({ ...silentPresence, saidGoodbye: true }, after(1))).toBeUndefined()
 })
 
 const read = (caller: Caller, clusterId: string, page = 1, pageSize = 100) =>

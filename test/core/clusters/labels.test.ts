@@ -24,8 +24,8 @@ test('merges changes of labels, and derives labels from the cluster, its site an
   const caller = await newCaller()
   const { id: siteId } = await Site.create(caller, { name: 'north' })
   const id = await newCluster(caller, 'berlin-1', { env: 'prod', constructor: '' }, siteId)
-  const derived = { 'platform/type': 'Hypervisor', 'platform/site': siteId }
-  expect(await labelsOf(caller, id)).toEqual({ env: 'prod', constructor: '', ...derived })
+  const derivedLabels = { 'platform/type': 'Hypervisor', 'platform/site': siteId }
+  expect(await labelsOf(caller, id)).toEqual({ env: 'prod', constructor: '', ...derivedLabels })
   await Cluster.update(caller, id, { labels: { env: 'test', tier: 'web', constructor: null, absent: null } })
   await transact([reportedLabelsWrite(caller.organisationId, id, { 'platform/os': 'linux', 'facts/rack': 'a-7' })])
   await Cluster.update(caller, id, { siteId: null, labels: { 'app.io/x': '1' } })
@@ -56,8 +56,8 @@ test('concurrent changes of labels, sites and facts lose nothing', async () => {
 
 test('limits the labels of a cluster, without derived ones', async () => {
   const caller = await newCaller()
-  const full = Object.fromEntries(Array.from({ length: labelLimit }, (_, index) => [`k${index}`, '']))
-  const id = await newCluster(caller, 'berlin-1', full)
+  const maxLabels = Object.fromEntries(Array.from({ length: labelLimit }, (_, index) => [`k${index}`, '']))
+  const id = await newCluster(caller, 'berlin-1', maxLabels)
   const error = await errorOf(Cluster.update(caller, id, { labels: { more: '' } }))
   expect(error).toMatchObject({ code: 'limit_reached', extra: { limit: labelLimit, used: labelLimit } })
   await Cluster.update(caller, id, { labels: { more: '', k0: null } })
@@ -95,7 +95,7 @@ async function fleet() {
 test('lists clusters by selector together with other filters, with exact totals', async () => {
   const { caller, ids } = await fleet()
   await newCluster(await newCaller(), 'foreign', { env: 'prod' })
-  const named = Object.values(ids).join()
+  const joinedIds = Object.values(ids).join()
   for (const [query, expected] of [
     [{ selector: 'env=prod' }, ['prod-4', 'prod-3', 'prod-2', 'prod-1']],
     [{ selector: 'env=prod,!legacy' }, ['prod-4', 'prod-3', 'prod-1']],
@@ -104,7 +104,7 @@ test('lists clusters by selector together with other filters, with exact totals'
     [{ selector: 'env=prod', type: 'Hypervisor' }, ['prod-4', 'prod-2', 'prod-1']],
     [{ selector: 'env=prod', status: 'Healthy' }, ['prod-4']],
     [{ selector: 'env', status: 'Pending', search: '-1' }, ['test-1', 'prod-1']],
-    [{ selector: 'env=prod', ids: named }, ['prod-1', 'prod-2', 'prod-3']],
+    [{ selector: 'env=prod', ids: joinedIds }, ['prod-1', 'prod-2', 'prod-3']],
     [{ selector: 'env=none' }, []],
   ] satisfies [Partial<ClusterQuery>, string[]][]) {
     const { items, totalCount } = await Cluster.list(caller, { page: 1, pageSize: 2, ...query })
@@ -139,18 +139,18 @@ test('sorts clusters by names, labels, sites, statuses and records; cursors cont
     } while (cursor !== undefined)
     expect([query, names]).toEqual([query, expected])
   }
-  const named = { page: 1, pageSize: 2, sort: 'name', ids: ids['bare'] } as const
-  expect(await errorCodeOf(Cluster.list(caller, named))).toBe('validation_failed')
+  const idQuery = { page: 1, pageSize: 2, sort: 'name', ids: ids['bare'] } as const
+  expect(await errorCodeOf(Cluster.list(caller, idQuery))).toBe('validation_failed')
 })
 
 test('sorts many clusters by record only after a filter, and by status from the index', async () => {
   const caller = await newCaller()
   const [id = ''] = await storeClusters(caller, 1001)
   await Cluster.update(caller, id, { labels: { env: 'prod' } })
-  const sorted = (query: Partial<ClusterQuery>) => Cluster.list(caller, { page: 1, pageSize: 1, ...query })
-  expect(await errorOf(sorted({ sort: 'lastSeenAt' }))).toMatchObject({ extra: { details: [{ path: '/sort' }] } })
-  expect((await sorted({ sort: 'lastSeenAt', selector: 'env' })).items[0]).toMatchObject({ id })
-  const { usage, result } = await measureUsage(() => sorted({ sort: 'status' }))
+  const listSorted = (query: Partial<ClusterQuery>) => Cluster.list(caller, { page: 1, pageSize: 1, ...query })
+  expect(await errorOf(listSorted({ sort: 'lastSeenAt' }))).toMatchObject({ extra: { details: [{ path: '/sort' }] } })
+  expect((await listSorted({ sort: 'lastSeenAt', selector: 'env' })).items[0]).toMatchObject({ id })
+  const { usage, result } = await measureUsage(() => listSorted({ sort: 'status' }))
   expect([result.totalCount, usage.calls.length <= 12]).toEqual([1001, true])
 })
 

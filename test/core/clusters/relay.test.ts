@@ -99,10 +99,10 @@ test.for(['claims', 'signatures', 'format'] as const)('rejects tokens with inval
 
 test('tolerates a minute of clock skew, and limits tokens to a minute', async () => {
   const errorAt = (iat: number, exp: number) => errorOf(tokenWith({ iat: nowSeconds() + iat, exp: nowSeconds() + exp }))
-  const accepted = [errorAt(0, 60), errorAt(55, 115), errorAt(-55, 5), errorAt(-110, -55)]
-  for (const code of await Promise.all(accepted)) expect(code).toBe('no error')
-  const rejected = [errorAt(0, 61), errorAt(65, 120), errorAt(-125, -65), errorAt(-190, -130)]
-  for (const code of await Promise.all(rejected)) expect(code).toBe('unauthenticated')
+  const acceptedErrors = [errorAt(0, 60), errorAt(55, 115), errorAt(-55, 5), errorAt(-110, -55)]
+  for (const code of await Promise.all(acceptedErrors)) expect(code).toBe('no error')
+  const rejectedErrors = [errorAt(0, 61), errorAt(65, 120), errorAt(-125, -65), errorAt(-190, -130)]
+  for (const code of await Promise.all(rejectedErrors)) expect(code).toBe('unauthenticated')
   const token = await relay.token()
   advanceClock(85_000)
   expect(await errorOf(token)).toBe('no error')
@@ -117,7 +117,7 @@ test('requires a token id of 8 to 64 characters', async () => {
 
 test('caches known relays, and looks up unknown ids each time but malformed ones never', async () => {
   const { token } = await enrolledRelay()
-  const valid = await token()
+  const validToken = await token()
   const lookups = (kid: string) =>
     countStoreCalls(() =>
       expectError(
@@ -125,8 +125,8 @@ test('caches known relays, and looks up unknown ids each time but malformed ones
         kid.length < 10 ? 'unauthenticated' : 'relay_revoked',
       ),
     )
-  expect(await countStoreCalls(() => authenticateRelay(valid, path, body))).toBe(1)
-  expect(await countStoreCalls(() => authenticateRelay(valid, path, body))).toBe(0)
+  expect(await countStoreCalls(() => authenticateRelay(validToken, path, body))).toBe(1)
+  expect(await countStoreCalls(() => authenticateRelay(validToken, path, body))).toBe(0)
   expect(await lookups('relay')).toBe(0)
   const unknownId = newId('relay')
   expect([await lookups(unknownId), await lookups(unknownId)]).toEqual([1, 1])
@@ -134,12 +134,12 @@ test('caches known relays, and looks up unknown ids each time but malformed ones
 
 test('does not report a store failure as an invalid token', async () => {
   const { token } = await enrolledRelay()
-  const valid = await token()
+  const validToken = await token()
   {
     using _ = failCommands()
-    await expect(authenticateRelay(valid, path, body)).rejects.not.toMatchObject({ code: 'unauthenticated' })
+    await expect(authenticateRelay(validToken, path, body)).rejects.not.toMatchObject({ code: 'unauthenticated' })
   }
-  expect(await errorOf(valid)).toBe('no error')
+  expect(await errorOf(validToken)).toBe('no error')
 })
 
 const requestOf = (tokenId: string, issuedSeconds: number): RelayCaller => ({
@@ -172,10 +172,10 @@ test.each([
   ['forty in order', oldestFirst(40), 1040, 33],
   ['thirty-three, newest first', newestFirst, 1040, 33],
 ])('accepts heartbeats once: %s', (_, beats, atSeconds, entryCount) => {
-  const stored = storedAfter(beats)
-  expect(stored.split(',')).toHaveLength(entryCount)
-  for (const beat of beats) expect([beat, consume(stored, beat, atSeconds)]).toEqual([beat, undefined])
-  expect(consume(stored, { tokenId: 'new', issued: 1015 }, atSeconds)).toBeDefined()
+  const nonces = storedAfter(beats)
+  expect(nonces.split(',')).toHaveLength(entryCount)
+  for (const beat of beats) expect([beat, consume(nonces, beat, atSeconds)]).toEqual([beat, undefined])
+  expect(consume(nonces, { tokenId: 'new', issued: 1015 }, atSeconds)).toBeDefined()
 })
 
 test('drops heartbeat tokens that their age rejects', () => {
@@ -187,8 +187,8 @@ test.each([
   [100, 33],
   [1800, 2],
 ])('accepts heartbeats after the clock was set back by %i s', (seconds, entryCount) => {
-  const stored = storedAfter(oldestFirst(40).map(({ issued }) => beatAt(issued + seconds)))
-  const next = consume(stored, beatAt(1041), 1041) ?? ''
+  const nonces = storedAfter(oldestFirst(40).map(({ issued }) => beatAt(issued + seconds)))
+  const next = consume(nonces, beatAt(1041), 1041) ?? ''
   expect(next.split(',')).toHaveLength(entryCount)
   expect(consume(next, beatAt(1041), 1041)).toBeUndefined()
 })
@@ -196,15 +196,15 @@ test.each([
 test('stores the last 32 heartbeat tokens, and rejects tokens as old as a dropped one', () => {
   const isAccepted = (stored: string, issued: number, atSeconds: number) =>
     consume(stored, { tokenId: 'other', issued }, atSeconds) !== undefined
-  const all = storedAfter(oldestFirst(32))
-  expect(all.split(',')).toHaveLength(33)
-  expect(isAccepted(all, 900, 1031)).toBe(true)
-  const reversed = storedAfter(newestFirst)
-  expect([1000, 1001].map((issued) => isAccepted(reversed, issued, 1040))).toEqual([false, true])
-  const stored = storedAfter(oldestFirst(40))
-  expect([1007, 1008].map((issued) => isAccepted(stored, issued, 1040))).toEqual([false, true])
-  const later = consume(stored, beatAt(1041)) ?? ''
-  expect([1008, 1009].map((issued) => isAccepted(later, issued, 1041))).toEqual([false, true])
+  const allNonces = storedAfter(oldestFirst(32))
+  expect(allNonces.split(',')).toHaveLength(33)
+  expect(isAccepted(allNonces, 900, 1031)).toBe(true)
+  const reversedNonces = storedAfter(newestFirst)
+  expect([1000, 1001].map((issued) => isAccepted(reversedNonces, issued, 1040))).toEqual([false, true])
+  const nonces = storedAfter(oldestFirst(40))
+  expect([1007, 1008].map((issued) => isAccepted(nonces, issued, 1040))).toEqual([false, true])
+  const laterNonces = consume(nonces, beatAt(1041)) ?? ''
+  expect([1008, 1009].map((issued) => isAccepted(laterNonces, issued, 1041))).toEqual([false, true])
 })
 
 const hourMs = 3_600_000
@@ -293,9 +293,9 @@ test.each([
 test('issues an enrollment token only for a cluster of the organisation and revokes the unused one', async () => {
   const { caller, id, enrollmentToken } = await registration()
   await expectError(issue(await newCaller(caller.organisationId, 'Viewer'), id), 'forbidden')
-  const issued = await issue(caller, id)
-  expect(issued.relayCommand).toContain(`PLAT_ENROLLMENT_TOKEN=${issued.enrollmentToken} `)
-  const tokenId = tokenIdOf(issued.enrollmentToken)
+  const issuedToken = await issue(caller, id)
+  expect(issuedToken.relayCommand).toContain(`PLAT_ENROLLMENT_TOKEN=${issuedToken.enrollmentToken} `)
+  const tokenId = tokenIdOf(issuedToken.enrollmentToken)
   const { audit } = await newestRecord(caller.organisationId)
   expect(audit).toEqual({ action: 'cluster.issue_enrollment_token', resource: id, detail: tokenId })
   expect(await get(keys.enrollment(tokenIdOf(enrollmentToken)))).toBeUndefined()
@@ -348,8 +348,8 @@ test('reports reuse of a token once per hour, with the address of its origin', a
 
 test('rejects forged, expired and replaced tokens', async () => {
   const { caller, id, enrollmentToken } = await registration()
-  const forged = ['x', '.', '.x', `.${enrollmentToken}`].map((suffix) => enrollmentToken + suffix)
-  for (const token of [...forged, 'anything']) {
+  const forgedTokens = ['x', '.', '.x', `.${enrollmentToken}`].map((suffix) => enrollmentToken + suffix)
+  for (const token of [...forgedTokens, 'anything']) {
     expect([token, await errorCodeOf(enroll(enrollRequest(token)))]).toEqual([token, 'enrollment_token_invalid'])
   }
   advanceClock(24 * hourMs)
@@ -357,9 +357,9 @@ test('rejects forged, expired and replaced tokens', async () => {
   await expectError(enroll(request), 'enrollment_token_expired')
   const overHttp = requestErrorCode('relay', 'POST /api/v1/relay/enroll', undefined, request)
   expect(await overHttp).toBe('enrollment_token_expired')
-  const issued = await issue(caller, id)
+  const issuedToken = await issue(caller, id)
   await expectError(enroll(request), 'enrollment_token_invalid')
-  expect(await enroll(enrollRequest(issued.enrollmentToken))).toMatchObject({ clusterId: id })
+  expect(await enroll(enrollRequest(issuedToken.enrollmentToken))).toMatchObject({ clusterId: id })
 })
 
 const letters = Array.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')

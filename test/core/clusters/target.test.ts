@@ -41,7 +41,7 @@ async function fleet() {
   return { caller, ids }
 }
 
-const saved = async (caller: Caller, filter: Record<string, unknown>, context = 'clusters') => ({
+const filterTarget = async (caller: Caller, filter: Record<string, unknown>, context = 'clusters') => ({
   savedFilterId: (await SavedFilter.create(caller, { name: 'saved', context, filter })).id,
 })
 
@@ -54,9 +54,9 @@ test('resolves each kind of target to the clusters of the organisation, newest f
     [{ all: true }, everything],
     [prod, [last, first]],
     [{ clusterIds: [first, last, first] }, [first, last]],
-    [await saved(caller, {}), everything],
-    [await saved(caller, { status: 'Healthy', type: 'Hypervisor' }), [cluster.id]],
-    [await saved(caller, { selector: 'env', search: 'PROD-0' }), [first]],
+    [await filterTarget(caller, {}), everything],
+    [await filterTarget(caller, { status: 'Healthy', type: 'Hypervisor' }), [cluster.id]],
+    [await filterTarget(caller, { selector: 'env', search: 'PROD-0' }), [first]],
     [{ selector: 'none' }, []],
   ] satisfies [Target, string[]][]) {
     const { clusterIds, names, resolvedCount } = await resolve(caller, { target, includeIds: true })
@@ -69,12 +69,12 @@ test('resolves each kind of target to the clusters of the organisation, newest f
   }
   const byStatus = { Healthy: 1, Degraded: 0, Pending: 3, Offline: 0 }
   expect(await resolve(caller, { target: { all: true }, includeStatus: true })).toMatchObject({ byStatus })
-  const many = await storeClusters(caller, 101)
-  expect((await resolve(caller, { target: { clusterIds: many } })).resolvedCount).toBe(101)
-  const foreign = (await fleet()).ids
-  for (const clusterIds of [foreign, [...many, ...foreign], ['x'], [newId('clus')]])
+  const manyIds = await storeClusters(caller, 101)
+  expect((await resolve(caller, { target: { clusterIds: manyIds } })).resolvedCount).toBe(101)
+  const foreignIds = (await fleet()).ids
+  for (const clusterIds of [foreignIds, [...manyIds, ...foreignIds], ['x'], [newId('clus')]])
     expect(await errorCodeOf(resolve(caller, { target: { clusterIds } }))).toBe('cluster_forbidden')
-  const other = await saved(caller, {}, 'jobs')
+  const other = await filterTarget(caller, {}, 'jobs')
   expect(await errorCodeOf(resolve(caller, { target: other }))).toBe('filter_not_applicable')
 })
 
@@ -98,8 +98,8 @@ test('submits one job to each cluster of a target, unless their number changed o
   ])
   expect(jobs.map(({ clusterId }) => clusterId)).toEqual([ids[2], ids[0]])
   for (const id of jobIds) expect((await Job.read(caller, id)).payload).toEqual(payload)
-  const changed = await errorOf(Batch.submit(caller, { target: prod, ...script, expectedCount: 3 }))
-  expect(changed).toMatchObject({ code: 'target_changed', extra: { resolvedCount: 2 } })
+  const targetError = await errorOf(Batch.submit(caller, { target: prod, ...script, expectedCount: 3 }))
+  expect(targetError).toMatchObject({ code: 'target_changed', extra: { resolvedCount: 2 } })
   expect(await errorCodeOf(Batch.submit(caller, { target: { selector: 'none' }, ...script }))).toBe('validation_failed')
   const unknownType = { target: prod, ...script, type: 'X' }
   expect(await errorCodeOf(Batch.submit(caller, unknownType))).toBe('unknown_job_type')
@@ -107,9 +107,9 @@ test('submits one job to each cluster of a target, unless their number changed o
 
 test('resolves a target again if a cluster is removed before its jobs are stored', async () => {
   const { caller, ids } = await fleet()
-  const removed = beforeCommand(/BatchGet/, () => Cluster.remove(caller, ids[0] ?? ''))
+  const wasRemoved = beforeCommand(/BatchGet/, () => Cluster.remove(caller, ids[0] ?? ''))
   expect((await Batch.submit(caller, { target: prod, ...script })).resolvedCount).toBe(1)
-  expect(removed()).toBe(true)
+  expect(wasRemoved()).toBe(true)
 })
 
 test('accepts a large script for 500 clusters once, and rejects 501 clusters with their number', async () => {
@@ -145,8 +145,8 @@ test('labels the clusters of a target, repeatably and together with other change
     .filter(({ action }) => action === 'cluster.label')
     .map((entry) => entry.detail)
   expect(details).toContainEqual(expect.stringMatching(/^90 clusters \(clus_\w+, .* and 85 more\): env=prod, -old$/))
-  const full = Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`k${index}`, '']))
-  const tooMany = { target: { clusterIds: others.slice(0, 1) }, set: full }
+  const maxLabels = Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`k${index}`, '']))
+  const tooMany = { target: { clusterIds: others.slice(0, 1) }, set: maxLabels }
   expect(await changeByHttp(caller, 'labels', tooMany)).toBe('limit_reached')
 })
 

@@ -66,16 +66,16 @@ const page = { page: 1, pageSize: 1 }
 
 test('counts clusters and jobs like their lists', async () => {
   const caller = await newCaller()
-  const [online, offline] = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const [onlineCluster, offlineCluster] = [await enrolledCluster(caller), await enrolledCluster(caller)]
   for (const name of ['one', 'two']) await Cluster.register(caller, { name, type: 'CloudLocal' })
-  await goodbye(offline.request(), { reason: 'test' })
+  await goodbye(offlineCluster.request(), { reason: 'test' })
   const jobIds = []
-  for (let count = 0; count < 5; count++) jobIds.push(await dispatchedJob(caller, online))
+  for (let count = 0; count < 5; count++) jobIds.push(await dispatchedJob(caller, onlineCluster))
   const [completed = '', failed = '', cancelled = '', running = ''] = jobIds
-  await runJob(online, completed)
-  await runJob(online, failed, 1)
+  await runJob(onlineCluster, completed)
+  await runJob(onlineCluster, failed, 1)
   await Job.cancel(caller, cancelled)
-  await claim(online.request(), running, undefined)
+  await claim(onlineCluster.request(), running, undefined)
   await recordStarts(caller.organisationId, [running])
   await drainOutbox(caller.organisationId)
 
@@ -100,20 +100,20 @@ test('counts modules like their list and the catalog', async () => {
   await putCatalog({})
   const caller = await newCaller()
   const before = (await freshSummary(caller)).modules
-  const [healthy, unhealthy, failed, installing] = [newModuleId(), newModuleId(), newModuleId(), newModuleId()]
-  for (const id of [healthy, unhealthy]) await putModule(releaseFor(id))
-  await putModule(releaseFor(failed), { state: 'Failed' })
-  await putModule(releaseFor(installing), { state: 'Installing' })
-  await putHealth(healthy, 'Healthy')
-  await putHealth(unhealthy, 'Unhealthy', [storedCheck('x', { status: 'Unhealthy' })])
+  const [healthyId, unhealthyId, failedId, installingId] = [newModuleId(), newModuleId(), newModuleId(), newModuleId()]
+  for (const id of [healthyId, unhealthyId]) await putModule(releaseFor(id))
+  await putModule(releaseFor(failedId), { state: 'Failed' })
+  await putModule(releaseFor(installingId), { state: 'Installing' })
+  await putHealth(healthyId, 'Healthy')
+  await putHealth(unhealthyId, 'Unhealthy', [storedCheck('x', { status: 'Unhealthy' })])
   const releases = (...entries: [string, string][]) => entries.map(([id, release]) => catalogRelease(id, release))
   await putCatalog({
-    'registry.example.com/a': releases([healthy, '1.0.1'], [healthy, '1.0.0'], [failed, '2.0.0-rc.1']),
-    'registry.example.com/b': releases([unhealthy, '1.0.0'], [installing, '3.0.0'], [newModuleId(), '1.0.0']),
+    'registry.example.com/a': releases([healthyId, '1.0.1'], [healthyId, '1.0.0'], [failedId, '2.0.0-rc.1']),
+    'registry.example.com/b': releases([unhealthyId, '1.0.0'], [installingId, '3.0.0'], [newModuleId(), '1.0.0']),
   })
   const { modules } = await freshSummary(caller)
-  const installed = (before?.installed ?? 0) + 3
-  expect(modules).toEqual({ installed, unhealthy: (before?.unhealthy ?? 0) + 2, updatesAvailable: 2 })
+  const installedCount = (before?.installed ?? 0) + 3
+  expect(modules).toEqual({ installed: installedCount, unhealthy: (before?.unhealthy ?? 0) + 2, updatesAvailable: 2 })
   const { items } = await listCatalog({})
   expect(items.filter(({ updateAvailable }) => updateAvailable)).toHaveLength(2)
   expect((await listModules()).items.filter(({ health }) => health === 'Unhealthy')).toHaveLength(
@@ -187,8 +187,8 @@ test('counts a late notification that sorts among older ones within a minute', a
 })
 
 const storeUpdateCheck = (source: string, latestVersion: string) => {
-  const latest = JSON.stringify({ version: latestVersion, releaseNotesUrl: 'https://example.com/notes' })
-  const check = { source, latest, refused: '[]', checkedAtMs: now(), announced: [], revision: 1 }
+  const latestRelease = JSON.stringify({ version: latestVersion, releaseNotesUrl: 'https://example.com/notes' })
+  const check = { source, latest: latestRelease, refused: '[]', checkedAtMs: now(), announced: [], revision: 1 }
   return transact([replace(keys.updateCheck(), check)])
 }
 
@@ -334,8 +334,17 @@ test('each interval has the cluster counts at its end, and the last one the curr
   advanceBuckets(2)
   await register(caller, 'three')
   const before = { ...noClusters, Pending: 1, Healthy: 1 }
-  const after = { ...noClusters, Pending: 1, Offline: 1 }
-  const expected = [undefined, undefined, before, before, before, after, after, { ...after, Pending: 2 }]
+  const finalCounts = { ...noClusters, Pending: 1, Offline: 1 }
+  const expected = [
+    undefined,
+    undefined,
+    before,
+    before,
+    before,
+    finalCounts,
+    finalCounts,
+    { ...finalCounts, Pending: 2 },
+  ]
   expect(await clusterCounts(caller, 2)).toEqual(expected)
 })
 
@@ -396,23 +405,23 @@ test('counts jobs once, in the intervals of their submission and end', async () 
   // The time of a record counts, not that of its projection.
   await drainOutbox(caller.organisationId)
   await drainOutbox(caller.organisationId)
-  const ended = { submitted: 0, completed: 1, failed: 1, cancelled: 1 }
-  expect(await jobCounts(caller, 1)).toEqual([{ ...noJobs, submitted: 4 }, noJobs, ended, noJobs])
+  const endedCounts = { submitted: 0, completed: 1, failed: 1, cancelled: 1 }
+  expect(await jobCounts(caller, 1)).toEqual([{ ...noJobs, submitted: 4 }, noJobs, endedCounts, noJobs])
 })
 
 test('counts the jobs of the range before and the clusters at its end', async () => {
   const { caller, enrolled } = await callerWithEmptyOutbox()
-  const previous = async () => (await readHistory(caller, 1)).previous
-  expect(await previous()).toMatchObject({ jobs: noJobs })
+  const readPrevious = async () => (await readHistory(caller, 1)).previous
+  expect(await readPrevious()).toMatchObject({ jobs: noJobs })
   await runJob(enrolled, await dispatchedJob(caller, enrolled))
   await drainOutbox(caller.organisationId)
   advanceBuckets(3)
-  expect(await previous()).toMatchObject({ jobs: noJobs })
+  expect(await readPrevious()).toMatchObject({ jobs: noJobs })
   advanceBuckets()
   const before = { jobs: { ...noJobs, submitted: 1, completed: 1 }, clusters: { byStatus: { Healthy: 1 } } }
-  expect(await previous()).toMatchObject(before)
+  expect(await readPrevious()).toMatchObject(before)
   advanceBuckets(4)
-  expect(await previous()).toMatchObject({ jobs: noJobs })
+  expect(await readPrevious()).toMatchObject({ jobs: noJobs })
 })
 
 test('counts purged jobs', async () => {
@@ -433,8 +442,8 @@ test('a failed projection transaction counts no job', async () => {
   const outbox = { organisationId, counts: await countsOf(organisationId), named: [] }
   const writes = writesWithCounts(outbox, await pendingRecords(organisationId), [historyProjection])
   expect(writes).toHaveLength(1)
-  const failing = patch(keys.outbox(organisationId, 'missing'), { set: { x: 1 } })
-  expect(await transact([...writes, failing])).toBeDefined()
+  const failingWrite = patch(keys.outbox(organisationId, 'missing'), { set: { x: 1 } })
+  expect(await transact([...writes, failingWrite])).toBeDefined()
   await drainOutbox(organisationId)
   expect((await jobCounts(caller, 1)).at(-1)).toEqual({ ...noJobs, submitted: 1 })
 })
@@ -461,9 +470,9 @@ test('reads a full longest range in four calls', async () => {
   const million = 1_000_000
   const jobs = { submitted: million, completed: million, failed: million, cancelled: million, ttl: 2_000_000_000 }
   const clusters = { Healthy: 100_000, Degraded: 100_000, Pending: 100_000, Offline: 100_000, revision: 100 * million }
-  for (const some of chunk(buckets, 250)) {
-    await batchPut(some.map((bucket) => ({ ...keys.jobHistory(organisationId, bucket), ...jobs })))
-    await batchPut(some.map((bucket) => ({ ...keys.clusterHistory(organisationId, bucket), ...clusters })))
+  for (const group of chunk(buckets, 250)) {
+    await batchPut(group.map((bucket) => ({ ...keys.jobHistory(organisationId, bucket), ...jobs })))
+    await batchPut(group.map((bucket) => ({ ...keys.clusterHistory(organisationId, bucket), ...clusters })))
   }
   expect(await countStoreCalls(() => readHistory(caller, 720))).toBe(4)
   const { points: intervals, previous } = await readHistory(caller, 720)

@@ -96,13 +96,13 @@ describe('the offset index', () => {
         let times: number[] = []
         let index = emptyOffsets()
         for (const [step, removal] of history.entries()) {
-          const removed = removal >= 0 ? times[removal % Math.max(1, times.length)] : undefined
-          if (removed === undefined) {
+          const removedTime = removal >= 0 ? times[removal % Math.max(1, times.length)] : undefined
+          if (removedTime === undefined) {
             times = [...times, startMs + step]
             index = withRecord(index, startMs + step)
           } else {
-            times = times.filter((time) => time !== removed)
-            index = withoutRecord(index, removed)
+            times = times.filter((time) => time !== removedTime)
+            index = withoutRecord(index, removedTime)
           }
         }
         expect(readPage(times, index, offset, size)).toEqual(descending(times).slice(offset, offset + size))

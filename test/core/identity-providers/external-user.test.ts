@@ -124,9 +124,9 @@ test('resolves a user before its session and rejects the session of a removed us
 test('updates roles and e-mail at each sign-in and writes only changes', async () => {
   const identity = externalIdentity({ groups: ['ops'] })
   const { id } = await userOf(identity)
-  const changed = { ...identity, email: 'other@example.com', groups: [] }
-  expect(await userOf(changed)).toMatchObject({ id, roles: ['Viewer'], email: 'other@example.com', version: 2 })
-  expect(await userOf(changed)).toMatchObject({ id, version: 2 })
+  const changedIdentity = { ...identity, email: 'other@example.com', groups: [] }
+  expect(await userOf(changedIdentity)).toMatchObject({ id, roles: ['Viewer'], email: 'other@example.com', version: 2 })
+  expect(await userOf(changedIdentity)).toMatchObject({ id, version: 2 })
   expect(await userOf(identity)).toMatchObject({ id, roles: ['Operator'], email: identity.email, version: 3 })
   expect(await userOf({ ...identity, email: 'no address' })).toMatchObject({ id, email: '', version: 4 })
   const details = (await recordsOf(id)).flatMap(({ audit }) => (audit?.action === 'user.update' ? audit.detail : []))
@@ -136,16 +136,16 @@ test('updates roles and e-mail at each sign-in and writes only changes', async (
 })
 
 test('keeps the roles if the list of groups is incomplete, and says so', async () => {
-  const complete = externalIdentity({ groups: ['ops'] })
-  const incomplete = { ...complete, groups: [], missingGroups: 'The list ends after 500 groups.' }
-  expect(await errorCodeOf(signInAs(incomplete))).toBe('groups_incomplete')
-  const { id } = await userOf(complete)
-  const reference = await resolveExternalUser(idp, incomplete, newOrigin())
-  for (const tokens of [await signInAs(incomplete), await openExternalSession(reference, newOrigin(), [])]) {
+  const identityWithGroups = externalIdentity({ groups: ['ops'] })
+  const identityWithoutGroups = { ...identityWithGroups, groups: [], missingGroups: 'The list ends after 500 groups.' }
+  expect(await errorCodeOf(signInAs(identityWithoutGroups))).toBe('groups_incomplete')
+  const { id } = await userOf(identityWithGroups)
+  const reference = await resolveExternalUser(idp, identityWithoutGroups, newOrigin())
+  for (const tokens of [await signInAs(identityWithoutGroups), await openExternalSession(reference, newOrigin(), [])]) {
     expect(tokens.notice).toMatch(/roles were not updated/)
     const { sessionId } = await callerOfTokens(tokens)
-    const opened = (await pendingRecords(caller.organisationId)).find(({ audit }) => audit?.resource === sessionId)
-    expect(opened?.audit?.detail).toMatch(/list of groups was incomplete/)
+    const openRecord = (await pendingRecords(caller.organisationId)).find(({ audit }) => audit?.resource === sessionId)
+    expect(openRecord?.audit?.detail).toMatch(/list of groups was incomplete/)
   }
   expect(await find(caller.organisationId, id)).toMatchObject({ roles: ['Operator'], version: 1 })
   const [report, ...others] = await pendingEvents(caller, 'identity.provider_failed')
@@ -154,12 +154,16 @@ test('keeps the roles if the list of groups is incomplete, and says so', async (
 })
 
 test('gives a user another name if the name is taken and never matches users by name or e-mail', async () => {
-  const local = await UserAdmin.create(caller, userRequest())
+  const localUser = await UserAdmin.create(caller, userRequest())
   const [one, two] = [await storeProvider(caller.organisationId), await storeProvider(caller.organisationId)]
-  const identity = externalIdentity({ subject: 'same', username: local.username.toUpperCase(), email: local.email })
+  const identity = externalIdentity({
+    subject: 'same',
+    username: localUser.username.toUpperCase(),
+    email: localUser.email,
+  })
   const [first, second] = [await userOf(identity, one), await userOf(identity, two)]
-  expect(new Set([local.id, first.id, second.id]).size).toBe(3)
-  expect(first.username).toMatch(new RegExp(`^${local.username.slice(0, 40)}-[0-9a-f]{8}$`, 'i'))
+  expect(new Set([localUser.id, first.id, second.id]).size).toBe(3)
+  expect(first.username).toMatch(new RegExp(`^${localUser.username.slice(0, 40)}-[0-9a-f]{8}$`, 'i'))
   expect(first.username).not.toBe(second.username)
 
   expect(await userOf(identity, one)).toMatchObject({ id: first.id, username: first.username })
@@ -237,8 +241,8 @@ test('creates a new user if the user is removed during the sign-in', async () =>
   const identity = externalIdentity({ groups: ['ops'] })
   const { id } = await userOf(identity)
   runBefore(/^TransactWrite/, () => UserAdmin.remove(caller, id))
-  const after = await userOf({ ...identity, groups: [] })
-  expect([after.id === id, after.roles]).toEqual([false, ['Viewer']])
+  const finalUser = await userOf({ ...identity, groups: [] })
+  expect([finalUser.id === id, finalUser.roles]).toEqual([false, ['Viewer']])
   expect(await find(caller.organisationId, id)).toBeUndefined()
 })
 
@@ -264,13 +268,13 @@ test('replaces an identity link to a missing user', async () => {
 
 test('rejects every password for an external user at the cost of a wrong password', async () => {
   const { username } = await userOf(externalIdentity())
-  const local = await UserAdmin.create(caller, userRequest())
+  const localUser = await UserAdmin.create(caller, userRequest())
   for (const guess of [password, 'undefined', '', ' ']) {
     await expectError(signIn({ username, password: guess }, newOrigin()), 'invalid_credentials')
   }
   const failureCost = (name: string) =>
     countStoreCalls(() => errorCodeOf(signIn({ username: name, password: 'wrong' }, newOrigin())))
-  expect(await failureCost(username)).toBe(await failureCost(local.username))
+  expect(await failureCost(username)).toBe(await failureCost(localUser.username))
 })
 
 test('without confirmations of the provider, a session ends after 24 hours and API tokens after 30 days', async () => {
@@ -380,7 +384,7 @@ describe('the rights of external users', () => {
   test.each(disablings)('revokes a session at its next refresh after the provider is %s', async (how, disable) => {
     const { identity, tokens } = await signInWithGroups()
     const others = await signInAs(identity)
-    const local = await createColleague(caller, 'Viewer')
+    const localUser = await createColleague(caller, 'Viewer')
     let next = tokens
     expect(await countStoreCalls(async () => (next = await refresh(tokens)))).toBe(4)
     await disable()
@@ -389,7 +393,7 @@ describe('the rights of external users', () => {
     const audits = (await pendingRecords(caller.organisationId)).map(({ audit }) => audit)
     const actions = audits.flatMap((audit) => (audit?.resource === sessionId ? audit.action : []))
     expect(actions).toContain('session.revoke')
-    expect(await countStoreCalls(() => refresh(local))).toBe(3)
+    expect(await countStoreCalls(() => refresh(localUser))).toBe(3)
     await setProviderEnabled(idp, true).catch(() => undefined)
     await expectError(refresh(next), 'invalid_refresh_token')
     if (how === 'disabled') await expectError(refresh(others), 'no error')
@@ -397,18 +401,18 @@ describe('the rights of external users', () => {
 
   test.each(disablings)('rejects API tokens while the provider is %s, cached or not', async (how, disable) => {
     const { user } = await signInWithGroups('admins')
-    const cached = await ApiToken.create(user, { name: 'cached' })
-    const uncached = await ApiToken.create(user, { name: 'uncached' })
-    const local = await ApiToken.create(caller, { name: 'local' })
+    const cachedToken = await ApiToken.create(user, { name: 'cached' })
+    const uncachedToken = await ApiToken.create(user, { name: 'uncached' })
+    const localToken = await ApiToken.create(caller, { name: 'local' })
     const verifyCost = ({ token }: { token: string }) => countStoreCalls(() => verifyApiToken(token))
-    expect([await verifyCost(cached), await verifyCost(cached)]).toEqual([4, 1])
-    expect([await verifyCost(local), await verifyCost(local)]).toEqual([3, 1])
+    expect([await verifyCost(cachedToken), await verifyCost(cachedToken)]).toEqual([4, 1])
+    expect([await verifyCost(localToken), await verifyCost(localToken)]).toEqual([3, 1])
     await disable()
-    for (const { token } of [cached, uncached]) await expectError(verifyApiToken(token), 'unauthenticated')
-    await expectError(verifyApiToken(local.token), 'no error')
+    for (const { token } of [cachedToken, uncachedToken]) await expectError(verifyApiToken(token), 'unauthenticated')
+    await expectError(verifyApiToken(localToken.token), 'no error')
     if (how === 'removed') return
     await setProviderEnabled(idp, true)
-    for (const { token } of [cached, uncached]) await expectError(verifyApiToken(token), 'no error')
+    for (const { token } of [cachedToken, uncachedToken]) await expectError(verifyApiToken(token), 'no error')
   })
 
   test('rejects lasting changes with an access token of a disabled provider', async () => {

@@ -110,10 +110,14 @@ test('ignores settings of other types', async () => {
 test('replaces all settings of a provider with the same type and location', async () => {
   const caller = await admin()
   const before = await configure(caller, { ...oidc, displayName: 'Acme', usernameClaim: 'upn', enabled: false })
-  const after = await configure(caller, { ...oidc, issuer: 'https://ID.example.com:443/acme/', clientId: 'other' })
-  expect(after).toMatchObject({ id: before.id, createdAt: before.createdAt, clientId: 'other', enabled: true })
-  expect(after).toMatchObject({ displayName: 'id.example.com', usernameClaim: 'preferred_username' })
-  expect((await Providers.list(caller)).items).toEqual([after])
+  const reconfigured = await configure(caller, {
+    ...oidc,
+    issuer: 'https://ID.example.com:443/acme/',
+    clientId: 'other',
+  })
+  expect(reconfigured).toMatchObject({ id: before.id, createdAt: before.createdAt, clientId: 'other', enabled: true })
+  expect(reconfigured).toMatchObject({ displayName: 'id.example.com', usernameClaim: 'preferred_username' })
+  expect((await Providers.list(caller)).items).toEqual([reconfigured])
 })
 
 test.each([
@@ -218,8 +222,8 @@ test('limits the providers of an organisation but not changes of them', async ()
   for (let first = 0; first < providerLimit; first += 10) {
     await Promise.all(Array.from({ length: 10 }, (_, index) => configure(caller, request(first + index))))
   }
-  const rejected = await errorOf(configure(caller, request(providerLimit)))
-  expect(rejected).toMatchObject({
+  const limitError = await errorOf(configure(caller, request(providerLimit)))
+  expect(limitError).toMatchObject({
     message: expect.stringMatching('at most 50 identity providers'),
     extra: { limit: providerLimit, used: providerLimit },
   })
@@ -235,13 +239,13 @@ test('limits the providers of an organisation but not changes of them', async ()
 
 test('lists enabled providers of one type with one call', async () => {
   const caller = await admin()
-  const enabled = await configure(caller, oidc)
-  const disabled = await configure(caller, { ...ldap, enabled: false })
+  const enabledProvider = await configure(caller, oidc)
+  const disabledProvider = await configure(caller, { ...ldap, enabled: false })
   expect(await countStoreCalls(() => enabledProviders())).toBe(1)
   const ids = (await enabledProviders()).map(({ id }) => id)
-  expect([ids.includes(enabled.id), ids.includes(disabled.id)]).toEqual([true, false])
+  expect([ids.includes(enabledProvider.id), ids.includes(disabledProvider.id)]).toEqual([true, false])
   expect((await enabledProviders('LDAP')).map(({ type }) => type)).not.toContain('OIDC')
-  expect((await findProvider(disabled.id))?.isEnabled).toBe(false)
+  expect((await findProvider(disabledProvider.id))?.isEnabled).toBe(false)
   expect((await Providers.list(caller)).items.map(({ status }) => status)).toEqual(['Configured', 'Disabled'])
 })
 
@@ -250,29 +254,35 @@ test('does not find providers of another organisation', async () => {
   const other = await admin()
   expect((await Providers.list(other)).items).toEqual([])
   await expectError(Providers.test(other, id), 'identity_provider_not_found')
-  for (const invalid of [id, '', 'nothing', newId('idp'), newId('site'), '../x']) {
-    await expectError(Providers.remove(other, invalid), 'identity_provider_not_found')
+  for (const invalidId of [id, '', 'nothing', newId('idp'), newId('site'), '../x']) {
+    await expectError(Providers.remove(other, invalidId), 'identity_provider_not_found')
   }
   expect((await configure(other, oidc)).id).not.toBe(id)
 })
 
 test('rejects role mappings beyond the rights of the caller or the organisation', async () => {
-  const mapped = (role: 'Viewer' | 'Operator' | 'PlatformAdmin') => ({ ...oidc, roleMappings: [{ group: 'g', role }] })
-  const narrow = { ...(await admin()), permissions: new Set(['platform:admin'] as const) }
-  await expectError(configure(narrow, oidc), 'role_not_grantable')
+  const mappedRequest = (role: 'Viewer' | 'Operator' | 'PlatformAdmin') => ({
+    ...oidc,
+    roleMappings: [{ group: 'g', role }],
+  })
+  const restrictedCaller = { ...(await admin()), permissions: new Set(['platform:admin'] as const) }
+  await expectError(configure(restrictedCaller, oidc), 'role_not_grantable')
   const viewer = { ...(await admin()), permissions: new Set(permissionsOf(['Viewer']).concat('platform:admin')) }
-  await configure(viewer, mapped('Viewer'))
-  await expectError(configure(viewer, mapped('Operator')), 'role_not_grantable')
+  await configure(viewer, mappedRequest('Viewer'))
+  await expectError(configure(viewer, mappedRequest('Operator')), 'role_not_grantable')
   // Only the platform organisation has platform administrators.
-  await expectError(configure(await admin(), mapped('PlatformAdmin')), 'role_not_grantable')
-  const { roleMappings, id } = await configure(platform.caller, mapped('PlatformAdmin'))
+  await expectError(configure(await admin(), mappedRequest('PlatformAdmin')), 'role_not_grantable')
+  const { roleMappings, id } = await configure(platform.caller, mappedRequest('PlatformAdmin'))
   expect(roleMappings).toEqual([{ group: 'g', role: 'PlatformAdmin' }])
   await Providers.remove(platform.caller, id)
 })
 
 test('rejects a caller whose permission was revoked after the token was issued', async () => {
-  const revoked = { ...(await newCaller(newId('org'), 'Viewer')), permissions: new Set(['platform:admin'] as const) }
-  await expectError(configure(revoked, oidc), 'forbidden')
+  const revokedCaller = {
+    ...(await newCaller(newId('org'), 'Viewer')),
+    permissions: new Set(['platform:admin'] as const),
+  }
+  await expectError(configure(revokedCaller, oidc), 'forbidden')
 })
 
 async function configured() {
@@ -306,8 +316,8 @@ test.each(['before', 'after'] as const)(
     for (let [nth, isCrashed] = [1, true]; isCrashed; nth++) {
       const caller = await admin()
       isCrashed = await crashAtCall(nth, when, () => configure(caller, oidc), onSecretCall)
-      const [stored] = (await Providers.list(caller)).items
-      const { id } = stored ?? (await configure(caller, oidc))
+      const [storedProvider] = (await Providers.list(caller)).items
+      const { id } = storedProvider ?? (await configure(caller, oidc))
       expect(await secretInUse(id)).toBe('first secret')
       await expectNoOrphans(id)
       expect(await providerCount(caller)).toBe(1)

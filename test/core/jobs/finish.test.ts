@@ -248,9 +248,9 @@ test('stores one of two concurrent late results', async () => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   const report = completionReport(enrolled, leaseId)
   await complete(enrolled.request(), jobId, report)
-  const late = (exitCode: number) => errorCodeOf(complete(enrolled.request(), jobId, { ...report, exitCode }))
-  runBefore(/^TransactWrite/, () => late(7))
-  expect(await late(8)).toBe('job_already_finished')
+  const completeLate = (exitCode: number) => errorCodeOf(complete(enrolled.request(), jobId, { ...report, exitCode }))
+  runBefore(/^TransactWrite/, () => completeLate(7))
+  expect(await completeLate(8)).toBe('job_already_finished')
   expect((await Job.read(caller, jobId)).lateResult).toMatchObject({ exitCode: 7 })
 })
 
@@ -304,10 +304,10 @@ async function resultOf(chunks: readonly string[], payload: object = {}) {
   for (const [seq, data] of chunks.entries()) {
     await append(enrolled.request(), jobId, { ...outputChunk(leaseId, seq, data), nodeId })
   }
-  const live = await readOutput(caller, jobId, 0)
+  const liveOutput = await readOutput(caller, jobId, 0)
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
   const job = await Job.read(caller, jobId)
-  return { live, job, result: job.result! }
+  return { live: liveOutput, job, result: job.result! }
 }
 
 async function outputOf(chunks: readonly (Buffer | { droppedBytes: number; bytes: Buffer })[]) {
@@ -321,9 +321,9 @@ async function outputOf(chunks: readonly (Buffer | { droppedBytes: number; bytes
   for (let seq = 0; seq * 5 < pieces.length; seq++) {
     await append(enrolled.request(), jobId, { leaseId, seq, chunks: pieces.slice(seq * 5, seq * 5 + 5) })
   }
-  const [live, { bytes }] = [await readOutput(caller, jobId, 0), await readBytes(caller, jobId, 0)]
+  const [liveOutput, { bytes }] = [await readOutput(caller, jobId, 0), await readBytes(caller, jobId, 0)]
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
-  return { live: live.items, bytes, result: (await Job.read(caller, jobId)).result! }
+  return { live: liveOutput.items, bytes, result: (await Job.read(caller, jobId)).result! }
 }
 
 const random = Buffer.from(Array.from({ length: 5000 }, (_, index) => (index * 7919) % 256))
@@ -336,12 +336,12 @@ test.each([
   ['many small chunks', Array.from({ length: 200 }, () => Buffer.from('.')), undefined],
 ])('returns the bytes of %s in order of arrival', async (_, chunks, binary) => {
   const { live, bytes, result } = await outputOf(chunks)
-  const all = Buffer.concat(chunks)
-  expect(bytes.equals(all)).toBe(true)
+  const output = Buffer.concat(chunks)
+  expect(bytes.equals(output)).toBe(true)
   expect(live.slice(0, 3).map(({ stream }) => stream)).toEqual(['stdout', 'stderr', 'stdout'].slice(0, chunks.length))
   const first = live[0]!
   expect(Buffer.from(first.data, first.encoding ?? 'utf8')).toEqual(chunks[0])
-  expect(result).toMatchObject({ output: all.toString(), totalBytes: all.length, truncated: false })
+  expect(result).toMatchObject({ output: output.toString(), totalBytes: output.length, truncated: false })
   expect(result.binary).toBe(binary)
 })
 
@@ -365,16 +365,16 @@ test.each([
 )
 
 test('long output is cut between lines', async () => {
-  const all = lines(1, 250_000)
-  const parts = Array.from({ length: Math.ceil(all.length / 13_000) }, (_, i) =>
-    all.subarray(i * 13_000, (i + 1) * 13_000),
+  const output = lines(1, 250_000)
+  const parts = Array.from({ length: Math.ceil(output.length / 13_000) }, (_, i) =>
+    output.subarray(i * 13_000, (i + 1) * 13_000),
   )
   const { result } = await outputOf(parts)
   const [head = '', marker = '', tail = ''] = result.output.split(/(\[….*…\]\n)/)
-  expect(all.toString().startsWith(head) && all.toString().endsWith(tail)).toBe(true)
-  expect([head.at(-1), all.toString().includes(`\n${tail}`)]).toEqual(['\n', true])
-  expect(head.length + tail.length + Number(/\d+/.exec(marker))).toBe(all.length)
-  expect(result).toMatchObject({ truncated: true, totalBytes: all.length })
+  expect(output.toString().startsWith(head) && output.toString().endsWith(tail)).toBe(true)
+  expect([head.at(-1), output.toString().includes(`\n${tail}`)]).toEqual(['\n', true])
+  expect(head.length + tail.length + Number(/\d+/.exec(marker))).toBe(output.length)
+  expect(result).toMatchObject({ truncated: true, totalBytes: output.length })
   expect(result.output.length).toBeLessThanOrEqual(1_048_576)
 })
 
@@ -386,8 +386,8 @@ test.each([
 ])('a job whose output is %i ms ahead of its rate: %s', async (aheadMs, code) => {
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   await update(keys.job(caller.organisationId, jobId), { set: { outputPaidAtMs: now() + aheadMs } })
-  const sent = append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))
-  await (code === undefined ? sent : expectError(sent, 'rate_limited'))
+  const appending = append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))
+  await (code === undefined ? appending : expectError(appending, 'rate_limited'))
 })
 
 test('truncates output that JSON escapes enlarge beyond the response limit', async () => {

@@ -235,19 +235,19 @@ describe('filters by submitter, name and time', async () => {
     expect(await Job.read(ann, jobIds[1]!)).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2', createdBy })
     for (const id of jobIds) await Job.cancel(ann, id)
     await runProjections(ann)
-    const retried = await Batch.retry(ann, (await Job.read(ann, jobIds[0]!)).batchId ?? '')
-    const view = await Batch.read(ann, retried.batchId)
+    const retry = await Batch.retry(ann, (await Job.read(ann, jobIds[0]!)).batchId ?? '')
+    const view = await Batch.read(ann, retry.batchId)
     expect(view).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2', createdBy: { id: ann.userId } })
-    expect(await Job.read(ann, retried.jobIds[0]!)).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2' })
+    expect(await Job.read(ann, retry.jobIds[0]!)).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2' })
   })
 })
 
 test('lists have the titles of scripts that are stored with the job, apart from it or in a batch, and find them', async () => {
   const { caller, enrolled } = await callerWithCluster()
-  const large = { script: `set -e\nls /large\n# ${randomBytes(9000).toString('hex')}` }
+  const largeScript = { script: `set -e\nls /large\n# ${randomBytes(9000).toString('hex')}` }
   await dispatchedJob(caller, enrolled)
-  await dispatchedJob(caller, enrolled, large)
-  const jobs = [scriptJob(enrolled.cluster.id, large), scriptJob(enrolled.cluster.id)]
+  await dispatchedJob(caller, enrolled, largeScript)
+  const jobs = [scriptJob(enrolled.cluster.id, largeScript), scriptJob(enrolled.cluster.id)]
   const { batchId, jobIds } = await Batch.submit(caller, { jobs })
   const titles = async (filter: JobFilter) => (await list(caller, { ...filter, ...firstPage })).items.map(titleOf)
   const titleOf = ({ title }: { title: string }) => title
@@ -272,17 +272,17 @@ test('a search considers a limited number of jobs per request, and its cursor co
     return { ...keys.job(organisationId, id), id, ...job, ...times, createdBy, ...keys.jobIndexKeys(job) }
   })
   for (const part of chunk(items, 250)) await batchPut(part)
-  const found: string[] = []
+  const foundIds: string[] = []
   let cursor: string | undefined
   for (let request = 0; request < 3; request++) {
     const query = { createdBy: 'u', page: 1, pageSize: 20, cursor }
     const { result, usage } = await measureUsage(() => list(caller, query))
     expect(usage.calls.length).toBeLessThanOrEqual(13)
-    found.push(...result.items.map(({ id }) => id))
+    foundIds.push(...result.items.map(({ id }) => id))
     expect(result.searchedAll).toBe(request === 2)
     cursor = result.nextCursor
   }
   expect(cursor).toBeUndefined()
   const expected = items.filter(({ createdBy }) => createdBy === 'u').map(({ id }) => id)
-  expect(found).toEqual(expected.toReversed())
+  expect(foundIds).toEqual(expected.toReversed())
 })

@@ -110,10 +110,10 @@ test('heartbeats and output request cancellation, and the sweep cancels a job wi
 
 test('the sweep fails jobs that no relay has claimed in time', async () => {
   const { caller, enrolled, jobId } = await waitingJob({}, { deliverWithinSeconds: 60 })
-  const undispatched = await Job.submit(caller, scriptJob(enrolled.cluster.id, {}, { deliverWithinSeconds: 60 }))
+  const undispatchedJob = await Job.submit(caller, scriptJob(enrolled.cluster.id, {}, { deliverWithinSeconds: 60 }))
   advanceClock(61_000)
   await sweep()
-  for (const id of [jobId, undispatched.id]) {
+  for (const id of [jobId, undispatchedJob.id]) {
     expect(await Job.read(caller, id)).toMatchObject({ status: 'Failed', statusReason: 'delivery_timeout' })
   }
   expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
@@ -129,10 +129,10 @@ test('a heartbeat renews the leases of hundreds of jobs', async () => {
   const unknownId = newId('job')
   const report = { ...enrolled.heartbeat, running: [...jobIds, unknownId] }
   expect((await heartbeat(enrolled.request(), report)).cancel).toEqual([unknownId])
-  const renewed = (await getMany(jobKeys)).filter(
+  const renewedJobs = (await getMany(jobKeys)).filter(
     (job) => Number(job?.['leaseRenewedAtMs']) > Number(item?.['leaseRenewedAtMs']),
   )
-  expect(renewed).toHaveLength(jobIds.length)
+  expect(renewedJobs).toHaveLength(jobIds.length)
 })
 
 test('the sweep fails jobs whose relay has not reported for 600 seconds', async () => {
@@ -276,13 +276,13 @@ function freezeClock(): void {
 
 test('hides the jobs of a removed cluster before the sweep purges them', async () => {
   const caller = await newCaller()
-  const [removed, kept] = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const [removedCluster, keptCluster] = [await enrolledCluster(caller), await enrolledCluster(caller)]
   const { batchId, jobIds } = await submitAndExpand(caller, {
-    jobs: jobsForClusters([removed.cluster.id, kept.cluster.id], 4),
+    jobs: jobsForClusters([removedCluster.cluster.id, keptCluster.cluster.id], 4),
   })
   for (const id of jobIds) await Job.cancel(caller, id)
   await runProjections(caller)
-  await Cluster.remove(caller, removed.cluster.id)
+  await Cluster.remove(caller, removedCluster.cluster.id)
   for (const [index, id] of jobIds.entries()) {
     const visible = index % 2 === 1
     await expectError(Job.read(caller, id), visible ? 'no error' : 'job_not_found')
@@ -300,7 +300,7 @@ test('hides the jobs of a removed cluster before the sweep purges them', async (
       expect([page, totalCount]).toEqual([page, 2])
     }
   }
-  const ofCluster = { clusterId: removed.cluster.id, page: 1, pageSize: 100 }
+  const ofCluster = { clusterId: removedCluster.cluster.id, page: 1, pageSize: 100 }
   expect(await list(caller, ofCluster)).toMatchObject({ items: [], totalCount: 0 })
   for (let round = 0; round < 4; round++) {
     await sweep()
@@ -308,8 +308,8 @@ test('hides the jobs of a removed cluster before the sweep purges them', async (
   }
   expect(await get(keys.removedClusters(caller.organisationId))).toMatchObject({ count: 0 })
   await runProjections(caller)
-  const hidden = { 'hidden total': 0, 'hidden Cancelled': 0 }
-  expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({ total: 2, ...hidden })
+  const noHiddenJobs = { 'hidden total': 0, 'hidden Cancelled': 0 }
+  expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({ total: 2, ...noHiddenJobs })
 })
 
 test('one sweep purges more jobs of a removed cluster than fit into a transaction', async () => {
@@ -358,14 +358,14 @@ test('a sweep purges for a limited time, and the next one continues with the old
 
 test('removes purged jobs from lists and totals, and keeps jobs of other clusters', async () => {
   const caller = await newCaller()
-  const [removed, kept] = [await enrolledCluster(caller), await enrolledCluster(caller)]
-  const jobs = jobsForClusters([removed.cluster.id, kept.cluster.id], 120)
+  const [removedCluster, keptCluster] = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const jobs = jobsForClusters([removedCluster.cluster.id, keptCluster.cluster.id], 120)
   const { batchId, jobIds } = await submitAndExpand(caller, { jobs })
   for (const id of jobIds.filter((_, index) => index % 2 === 0)) await Job.cancel(caller, id)
   await runProjections(caller)
-  const listed = (filter: object) => list(caller, { page: 1, pageSize: 100, ...filter })
-  expect((await listed({ status: 'Cancelled' })).totalCount).toBe(60)
-  await Cluster.remove(caller, removed.cluster.id)
+  const listPage = (filter: object) => list(caller, { page: 1, pageSize: 100, ...filter })
+  expect((await listPage({ status: 'Cancelled' })).totalCount).toBe(60)
+  await Cluster.remove(caller, removedCluster.cluster.id)
   for (let round = 0; round < 3; round++) {
     await Promise.all([sweep(), sweep()])
     advanceClock(31_000)
@@ -373,9 +373,9 @@ test('removes purged jobs from lists and totals, and keeps jobs of other cluster
   await runProjections(caller)
   const totals = await get(keys.organisationCounts(caller.organisationId))
   expect(totals).toMatchObject({ total: 60, Queued: 60, Cancelled: 0 })
-  expect(await listed({ status: 'Cancelled' })).toMatchObject({ items: [], totalCount: 0 })
-  expect((await listed({})).totalCount).toBe(60)
-  expect((await listed({ batchId })).totalCount).toBe(60)
+  expect(await listPage({ status: 'Cancelled' })).toMatchObject({ items: [], totalCount: 0 })
+  expect((await listPage({})).totalCount).toBe(60)
+  expect((await listPage({ batchId })).totalCount).toBe(60)
   expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 60, cancelled: 60 })
 })
 
@@ -405,16 +405,16 @@ test('removes jobs with their output after the retention that follows their end;
   await Batch.cancel(caller, batchId)
   await advance(caller, batchId)
   const submitLong = () => Job.submit(caller, { ...scriptJob(clusterId), deliverWithinSeconds: 2_592_000 })
-  const [late, waiting] = [await submitLong(), await submitLong()]
-  const listed = (filter: object) => list(caller, { page: 1, pageSize: 100, ...filter })
+  const [lateJob, waitingJob] = [await submitLong(), await submitLong()]
+  const listPage = (filter: object) => list(caller, { page: 1, pageSize: 100, ...filter })
 
   advanceClock(47 * 3_600_000)
   await sweep()
-  await Job.cancel(caller, late.id)
+  await Job.cancel(caller, lateJob.id)
   // Nothing is removed at once if the clock was set forward.
   advanceClock(25 * 3_600_000)
   await sweep()
-  expect((await listed({ clusterId })).totalCount).toBe(63)
+  expect((await listPage({ clusterId })).totalCount).toBe(63)
 
   advanceClock(3_600_000)
   let interruptions = 0
@@ -435,14 +435,14 @@ test('removes jobs with their output after the retention that follows their end;
   for (const { pk } of [keys.job(organisationId, jobId), keys.jobDetails(organisationId, jobId)])
     expect((await query({ pk })).items).toEqual([])
   for (const filter of [{}, { clusterId }, { type: 'InvokeScript' }]) {
-    const { items, totalCount } = await listed(filter)
-    expect([items.map(({ id }) => id), totalCount]).toEqual([[waiting.id, late.id], 2])
+    const { items, totalCount } = await listPage(filter)
+    expect([items.map(({ id }) => id), totalCount]).toEqual([[waitingJob.id, lateJob.id], 2])
   }
   expect(await get(keys.organisationCounts(organisationId))).toMatchObject({ total: 2, Cancelled: 1, Completed: 0 })
   expect(await Batch.read(caller, batchId)).toMatchObject({ submittedCount: 60, counts: { cancelled: 60 } })
 
-  await Job.cancel(caller, waiting.id)
+  await Job.cancel(caller, waitingJob.id)
   await Cluster.remove(caller, clusterId)
   await runProjections(caller)
-  expect(await listed({})).toMatchObject({ items: [], totalCount: 0 })
+  expect(await listPage({})).toMatchObject({ items: [], totalCount: 0 })
 })

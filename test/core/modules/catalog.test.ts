@@ -41,7 +41,7 @@ const ready = async () => {
   return Health.ready()
 }
 
-const unverified = { isVerified: false, reason: 'No trusted key has signed it.' }
+const unverifiedState = { isVerified: false, reason: 'No trusted key has signed it.' }
 
 test('is empty before the first scan', async () => {
   expect(await Catalog.list({})).toEqual({ items: [], totalCount: 0, problems: [] })
@@ -49,8 +49,8 @@ test('is empty before the first scan', async () => {
 
 test('lists the newest release of a module with the installed version', async () => {
   const events = ['platform.user.created']
-  const newest = catalogRelease('hello', '1.10.0', { createdAtMs: now(), events })
-  await putCatalog({ 'r.test/hello': [newest, catalogRelease('hello', '1.9.0')] }, ['r2 is unreachable'])
+  const newestRelease = catalogRelease('hello', '1.10.0', { createdAtMs: now(), events })
+  await putCatalog({ 'r.test/hello': [newestRelease, catalogRelease('hello', '1.9.0')] }, ['r2 is unreachable'])
   const item = {
     id: 'hello',
     name: 'hello',
@@ -69,8 +69,8 @@ test('lists the newest release of a module with the installed version', async ()
   expect(CatalogItem.parse(item)).toEqual(item)
   expect(listCatalog.responses[200].content['application/json'].schema.parse(list)).toEqual(list)
   await putModule(releaseFor('hello', { version: '1.9.0' }))
-  const installed = { installed: true, installedVersion: '1.9.0', updateAvailable: true }
-  expect((await Catalog.list({})).items).toEqual([{ ...item, ...installed }])
+  const installedState = { installed: true, installedVersion: '1.9.0', updateAvailable: true }
+  expect((await Catalog.list({})).items).toEqual([{ ...item, ...installedState }])
 })
 
 test.each([
@@ -107,35 +107,39 @@ const choices = (...releases: (readonly [string, Partial<CatalogRelease>?, strin
 
 test.each([
   ['the newest', choices(['1.9.0'], ['1.10.0'], ['1.2.0']), '1.10.0'],
-  ['a verified one', choices(['2.0.0', unverified], ['1.0.0']), '1.0.0'],
-  ['the newest if none is verified', choices(['1.0.0', unverified], ['2.0.0', unverified]), '2.0.0'],
+  ['a verified one', choices(['2.0.0', unverifiedState], ['1.0.0']), '1.0.0'],
+  ['the newest if none is verified', choices(['1.0.0', unverifiedState], ['2.0.0', unverifiedState]), '2.0.0'],
   ['a stable one', choices(['2.0.0-rc.1'], ['1.0.0']), '1.0.0'],
   ['a prerelease if none is stable', choices(['1.0.0-rc.2'], ['1.0.0-rc.10']), '1.0.0-rc.10'],
-  ['a verified prerelease', choices(['1.0.0', unverified], ['0.9.0-rc.1']), '0.9.0-rc.1'],
+  ['a verified prerelease', choices(['1.0.0', unverifiedState], ['0.9.0-rc.1']), '0.9.0-rc.1'],
   ['one of the first source', choices(['1.0.0'], ['2.0.0', {}, 'r.test/b']), '1.0.0'],
-  ['one of the first source with a verified one', choices(['2.0.0', unverified], ['1.0.0', {}, 'r.test/b']), '1.0.0'],
+  [
+    'one of the first source with a verified one',
+    choices(['2.0.0', unverifiedState], ['1.0.0', {}, 'r.test/b']),
+    '1.0.0',
+  ],
 ])('selects %s of several releases', (_, releases, version) => {
   expect(latestOf(releases)?.version).toBe(version)
-  const reordered = releases.toReversed().toSorted((a, b) => (a.reference < b.reference ? -1 : 1))
-  expect(latestOf(reordered)?.version).toBe(version)
+  const reorderedReleases = releases.toReversed().toSorted((a, b) => (a.reference < b.reference ? -1 : 1))
+  expect(latestOf(reorderedReleases)?.version).toBe(version)
 })
 
 test('selects the verified release of a version, then the latest build', () => {
-  const [older, newer] = [
+  const [olderRelease, newerRelease] = [
     { digest: 'sha256:1', createdAtMs: 1 },
     { digest: 'sha256:2', createdAtMs: 2 },
   ]
-  const signed = choices(['1.0.0', { ...older }], ['1.0.0', { ...newer, ...unverified }])
-  expect(releaseOf(signed, '1.0.0')?.digest).toBe('sha256:1')
-  expect(releaseOf(choices(['1.0.0', older], ['1.0.0', newer]), '1.0.0')?.digest).toBe('sha256:2')
-  expect(releaseOf(signed, '1.0.1')).toBeUndefined()
+  const signedChoices = choices(['1.0.0', { ...olderRelease }], ['1.0.0', { ...newerRelease, ...unverifiedState }])
+  expect(releaseOf(signedChoices, '1.0.0')?.digest).toBe('sha256:1')
+  expect(releaseOf(choices(['1.0.0', olderRelease], ['1.0.0', newerRelease]), '1.0.0')?.digest).toBe('sha256:2')
+  expect(releaseOf(signedChoices, '1.0.1')).toBeUndefined()
   expect(latestOf([])).toBeUndefined()
 })
 
 test('lists a module of several sources once, from the first source with a verified release', async () => {
   await putCatalog({
-    'r.test/z': [catalogRelease('hello', '3.0.0', unverified)],
-    'r.test/y': [catalogRelease('hello', '1.0.0'), catalogRelease('other', '1.0.0', unverified)],
+    'r.test/z': [catalogRelease('hello', '3.0.0', unverifiedState)],
+    'r.test/y': [catalogRelease('hello', '1.0.0'), catalogRelease('other', '1.0.0', unverifiedState)],
     'r.test/x': [catalogRelease('hello', '2.0.0')],
   })
   expect((await Catalog.list({})).items).toMatchObject([
@@ -147,7 +151,7 @@ test('lists a module of several sources once, from the first source with a verif
 test('combines filters', async () => {
   await putCatalog({
     'r.test/a': [catalogRelease('alpha', '1.0.0', { name: 'Alpha Graphs', description: 'Draws ÄPFEL and pears.' })],
-    'r.test/b': [catalogRelease('beta', '1.0.0', { name: 'Beta', description: 'Draws nothing.', ...unverified })],
+    'r.test/b': [catalogRelease('beta', '1.0.0', { name: 'Beta', description: 'Draws nothing.', ...unverifiedState })],
     'r.test/c': [catalogRelease('gamma', '1.0.0', { name: 'Gamma', description: 'Counts graphs.' })],
   })
   await putModule(releaseFor('alpha'))
@@ -188,12 +192,12 @@ test('stores the newest releases of a repository up to count and size limits', a
     Array.from({ length: 300 }, (_, index) => catalogRelease('hello', `1.${300 - index}.0`, overrides))
   await putCatalog({ 'r.test/many': releases() })
   expect((await readCatalog()).repositories[0]?.releases).toEqual(releases().slice(0, releaseLimit))
-  const long = releases({ description: '漢'.repeat(1000) })
-  await putCatalog({ 'r.test/many': long }, Array<string>(60).fill('p'.repeat(600)))
+  const longReleases = releases({ description: '漢'.repeat(1000) })
+  await putCatalog({ 'r.test/many': longReleases }, Array<string>(60).fill('p'.repeat(600)))
   const { repositories, scan } = await readCatalog()
-  const stored = repositories[0]?.releases ?? []
-  expect(stored.length).toBeGreaterThan(100)
-  expect(stored).toEqual(long.slice(0, stored.length))
+  const storedReleases = repositories[0]?.releases ?? []
+  expect(storedReleases.length).toBeGreaterThan(100)
+  expect(storedReleases).toEqual(longReleases.slice(0, storedReleases.length))
   expect([scan?.problems.length, scan?.problems[0]?.length]).toEqual([50, 500])
 })
 

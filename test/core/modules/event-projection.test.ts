@@ -20,7 +20,7 @@ await bootstrapPlatform()
 afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
 
 const eventsFor = async (id: string) => (await query(keys.moduleEvents(id))).items
-async function committed(...events: any[]) {
+async function commitEvents(...events: any[]) {
   const organisationId = newId('org')
   await commit({ kind: 'system', organisationId }, { writes: [], events })
   const records = await pendingRecords(organisationId)
@@ -29,7 +29,7 @@ async function committed(...events: any[]) {
 
 test('stores an event once, even if its projection is repeated', async () => {
   const { id } = await subscriber()
-  const { organisationId, project } = await committed(userCreated(), userCreated())
+  const { organisationId, project } = await commitEvents(userCreated(), userCreated())
   await allowEvents(organisationId, id, ['platform.user.created'])
   await project()
   await project()
@@ -39,7 +39,7 @@ test('stores an event once, even if its projection is repeated', async () => {
 
 test('reads subscriptions and decisions at most once in two seconds, and not at all without events', async () => {
   await subscriber()
-  const { organisationId, records, project } = await committed(userCreated())
+  const { organisationId, records, project } = await commitEvents(userCreated())
   await refreshSubscriptions()
   expect(await countStoreCalls(project)).toBe(2)
   for (let round = 0; round < 20; round++) expect(await countStoreCalls(project)).toBe(0)
@@ -65,11 +65,11 @@ test.each([
   await refreshSubscriptions()
   await refreshSubscriptions()
   const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]
-  const { organisationId } = await committed(...names.map((name) => Object.assign(userCreated(), { name })))
+  const { organisationId } = await commitEvents(...names.map((name) => Object.assign(userCreated(), { name })))
   await allowEvents(organisationId, id, ['platform.*', 'module.*'])
   await drainOutbox(organisationId)
-  const stored = (await eventsFor(id)).map(({ event }) => String(JSON.parse(String(event)).type))
-  expect(stored.toSorted()).toEqual(types)
+  const storedTypes = (await eventsFor(id)).map(({ event }) => String(JSON.parse(String(event)).type))
+  expect(storedTypes.toSorted()).toEqual(types)
 })
 
 test.each([
@@ -84,7 +84,7 @@ test.each([
 ])('an organisation with %s sends %j: %j', async (_, events, consent, count) => {
   const { id, caller } = await subscriber()
   await allowEvents(caller.organisationId, id, ['platform.user.created'])
-  const { organisationId } = await committed(userCreated())
+  const { organisationId } = await commitEvents(userCreated())
   if (events !== undefined) await allowEvents(organisationId, id, events, consent)
   await drainOutbox(organisationId)
   expect(await eventsFor(id)).toHaveLength(count)
@@ -95,14 +95,16 @@ test('an administrator allows declared events of a module, and stops them', asyn
   const admin = await newCaller(undefined, 'OrgAdmin')
   const declaredEvents = ['platform.user.created', 'platform.user.deleted']
   const about = { id, name: `Module ${id}`, declaredEvents }
-  const stored = async () => (await listConsents(admin)).items.find((module) => module.id === id)
-  expect(await stored()).toEqual({ ...about, enabled: false, events: [] })
+  const readConsent = async () => (await listConsents(admin)).items.find((module) => module.id === id)
+  expect(await readConsent()).toEqual({ ...about, enabled: false, events: [] })
   expect(await setConsent(admin, id, { enabled: true })).toEqual({ ...about, enabled: true, events: declaredEvents })
   const events = ['platform.user.deleted']
   expect(await setConsent(admin, id, { enabled: true, events })).toEqual({ ...about, enabled: true, events })
-  expect(await stored()).toEqual({ ...about, enabled: true, events })
-  for (const unknown of ['platform.user.*', 'platform.job.failed'])
-    expect(await errorCodeOf(setConsent(admin, id, { enabled: true, events: [unknown] }))).toBe('validation_failed')
+  expect(await readConsent()).toEqual({ ...about, enabled: true, events })
+  for (const unknownEvent of ['platform.user.*', 'platform.job.failed'])
+    expect(await errorCodeOf(setConsent(admin, id, { enabled: true, events: [unknownEvent] }))).toBe(
+      'validation_failed',
+    )
   expect(await setConsent(admin, id, { enabled: false })).toEqual({ ...about, enabled: false, events: [] })
   expect(await errorCodeOf(setConsent(admin, 'unknown', { enabled: true }))).toBe('module_not_found')
   expect(await errorCodeOf(setConsent(await newCaller(undefined, 'Viewer'), id, { enabled: true }))).toBe('forbidden')
@@ -111,13 +113,20 @@ test('an administrator allows declared events of a module, and stops them', asyn
 test('a decision about a module that is absent or of another publisher can be seen and withdrawn', async () => {
   const { id } = await subscriber()
   const admin = await newCaller(undefined, 'OrgAdmin')
-  const stored = async (moduleId: string) => (await listConsents(admin)).items.find((module) => module.id === moduleId)
+  const readConsent = async (moduleId: string) =>
+    (await listConsents(admin)).items.find((module) => module.id === moduleId)
   await allowEvents(admin.organisationId, id, ['platform.user.created'], { publisher: 'key other' })
-  expect(await stored(id)).toMatchObject({ enabled: false, events: [] })
-  const [absent, events] = [newModuleId(), ['platform.user.created']]
-  await allowEvents(admin.organisationId, absent, events)
-  expect(await stored(absent)).toEqual({ id: absent, name: absent, enabled: true, events, declaredEvents: [] })
-  expect(await errorCodeOf(setConsent(admin, absent, { enabled: true }))).toBe('module_not_found')
-  expect(await setConsent(admin, absent, { enabled: false })).toMatchObject({ enabled: false, events: [] })
-  expect(await stored(absent)).toBeUndefined()
+  expect(await readConsent(id)).toMatchObject({ enabled: false, events: [] })
+  const [absentId, events] = [newModuleId(), ['platform.user.created']]
+  await allowEvents(admin.organisationId, absentId, events)
+  expect(await readConsent(absentId)).toEqual({
+    id: absentId,
+    name: absentId,
+    enabled: true,
+    events,
+    declaredEvents: [],
+  })
+  expect(await errorCodeOf(setConsent(admin, absentId, { enabled: true }))).toBe('module_not_found')
+  expect(await setConsent(admin, absentId, { enabled: false })).toMatchObject({ enabled: false, events: [] })
+  expect(await readConsent(absentId)).toBeUndefined()
 })

@@ -59,19 +59,26 @@ beforeEach(async () => {
   await receiveMessages(config.PLAT_QUEUE_INSTALLS)
 })
 
-async function pushed(spec = {}) {
+async function pushImage(spec = {}) {
   const [caller, id] = [await newPlatformAdmin(), newModuleId()]
   const image = await registry.push(id, { manifest: writtenManifest(id, '1.0.0', spec) })
   return { caller, id, ...image, install: () => installFromImage(caller, { imageRef: image.reference }) }
 }
 
 test('accepts an install: reserves the route, stores the operation and queues it', async () => {
-  const { caller, id, repository, digest, install } = await pushed()
-  const accepted = await install()
-  const { jobId } = accepted
+  const { caller, id, repository, digest, install } = await pushImage()
+  const acceptedInstall = await install()
+  const { jobId } = acceptedInstall
   const release = { moduleId: id, version: '1.0.0' }
-  expect(accepted).toEqual({ jobId, ...release, status: 'Installing', imageDigest: digest, verified: true, events: [] })
-  expect(InstallAccepted.parse(accepted)).toEqual(accepted)
+  expect(acceptedInstall).toEqual({
+    jobId,
+    ...release,
+    status: 'Installing',
+    imageDigest: digest,
+    verified: true,
+    events: [],
+  })
+  expect(InstallAccepted.parse(acceptedInstall)).toEqual(acceptedInstall)
   const { organisationId } = caller
   expect(await moduleRecord(id)).toMatchObject({ id, organisationId, state: 'Installing', jobId, release: { digest } })
   expect((await readRoutes()).reservations.get(id)).toEqual({ apiBasePath: `/api/${id}` })
@@ -119,10 +126,10 @@ test('rejects unknown modules and versions, and unsigned releases', async () => 
 
 test('verifies the image at installation and does not trust the catalog', async () => {
   const [caller, id, other] = [await newPlatformAdmin(), newModuleId(), newModuleId()]
-  const unsigned = await registry.push(id, { signer: false })
+  const unsignedImage = await registry.push(id, { signer: false })
   const image = await registry.push(other)
   for (const [moduleId, version, { repository }, digest, code] of [
-    [id, '1.0.0', unsigned, unsigned.digest, 'module_signature_unverified'],
+    [id, '1.0.0', unsignedImage, unsignedImage.digest, 'module_signature_unverified'],
     [id, '1.0.0', image, image.digest, 'manifest_id_mismatch'],
     [other, '1.0.1', image, image.digest, 'manifest_mismatch'],
     [other, '1.0.0', image, `sha256:${'1'.repeat(64)}`, 'image_unreachable'],
@@ -141,24 +148,24 @@ test.each(['hello', 'hello:1.0.0', 'https://registry.example.com/x', `${registry
 )
 
 test('checks the current rights of the caller of an install', async () => {
-  const { caller, reference, install } = await pushed()
-  const revoked = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
-  await expectError(installFromImage(revoked, { imageRef: reference }), 'forbidden')
+  const { caller, reference, install } = await pushImage()
+  const revokedCaller = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
+  await expectError(installFromImage(revokedCaller, { imageRef: reference }), 'forbidden')
   await transact([remove(keys.user(caller.organisationId, caller.userId))])
   await expectError(install(), 'unauthenticated')
 })
 
 test('stores the response with the idempotency key in the same transaction', async () => {
-  const { caller, reference } = await pushed()
+  const { caller, reference } = await pushImage()
   const { organisationId } = caller
   const request: IdempotentRequest = { organisationId, key: 'once', fingerprint: 'f', status: 202 }
-  const accepted = await installFromImage({ ...caller, idempotency: request }, { imageRef: reference })
-  expect(await findStoredResponse(caller, request)).toEqual({ status: 202, body: accepted })
+  const acceptedInstall = await installFromImage({ ...caller, idempotency: request }, { imageRef: reference })
+  expect(await findStoredResponse(caller, request)).toEqual({ status: 202, body: acceptedInstall })
   expect(request.isStored).toBe(true)
 })
 
 test('accepts one of several concurrent installs', async () => {
-  const { caller, install } = await pushed()
+  const { caller, install } = await pushImage()
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorCodeOf(install())))
   expect(outcomes.toSorted()).toEqual([...Array<string>(3).fill('module_operation_in_progress'), 'no error'])
   expect(await countInstallJobs(caller)).toBe(1)
@@ -173,14 +180,14 @@ test.each([
   ['/api/team', '/api/team/x'],
 ])('rejects the path %s if another module has %s', async (apiBasePath, reserved) => {
   await putModule(releaseFor(newModuleId(), specAt(reserved)))
-  const { caller, id, install } = await pushed({ apiBasePath })
+  const { caller, id, install } = await pushImage({ apiBasePath })
   await expectError(install(), 'module_route_taken')
   expect([await moduleRecord(id), await countInstallJobs(caller)]).toEqual([undefined, 0])
 })
 
 test('accepts a path beside another one, and the current path at an upgrade', async () => {
   await putModule(releaseFor(newModuleId(), specAt('/api/team')))
-  const { caller, id, install } = await pushed({ apiBasePath: '/api/team2' })
+  const { caller, id, install } = await pushImage({ apiBasePath: '/api/team2' })
   expect(await install()).toMatchObject({ moduleId: id })
   await putModule(releaseFor(id, specAt('/api/team2')))
   const manifest = writtenManifest(id, '2.0.0', { apiBasePath: '/api/team2' })
@@ -189,7 +196,7 @@ test('accepts a path beside another one, and the current path at an upgrade', as
 })
 
 test('reserves a path for one of two concurrent installs', async () => {
-  const images = [await pushed({ apiBasePath: '/api/wanted' }), await pushed({ apiBasePath: '/api/wanted' })]
+  const images = [await pushImage({ apiBasePath: '/api/wanted' }), await pushImage({ apiBasePath: '/api/wanted' })]
   const outcomes = await Promise.all(images.map(({ install }) => errorCodeOf(install())))
   expect(outcomes.toSorted()).toEqual(['module_route_taken', 'no error'])
   expect((await readRoutes()).reservations.size).toBe(1)
@@ -197,16 +204,16 @@ test('reserves a path for one of two concurrent installs', async () => {
 
 test('retries after a concurrent reservation of another path', async () => {
   const other = newModuleId()
-  const { id, install } = await pushed()
+  const { id, install } = await pushImage()
   runBefore(/TransactWrite/, () => putModule(releaseFor(other)))
   expect(await install()).toMatchObject({ moduleId: id })
   expect([...(await readRoutes()).reservations.keys()].toSorted()).toEqual([id, other].toSorted())
 })
 
-const running = (id: string, version = '1.0.0') => putModule(releaseFor(id, { version }))
-async function installed(version: string, ...offers: string[]) {
+const putRunning = (id: string, version = '1.0.0') => putModule(releaseFor(id, { version }))
+async function putInstalled(version: string, ...offers: string[]) {
   const [caller, id] = [await newPlatformAdmin(), newModuleId()]
-  await running(id, version)
+  await putRunning(id, version)
   await offerReleases(id, ...offers)
   const upgrade = (target?: string) => installFromCatalog(caller, id, { version: target })
   const upgradeToImage = (tag: string) =>
@@ -215,7 +222,7 @@ async function installed(version: string, ...offers: string[]) {
 }
 
 test('keeps the running release and its route until the new one is published', async () => {
-  const { caller, id, upgrade } = await installed('1.0.0', '1.1.0')
+  const { caller, id, upgrade } = await putInstalled('1.0.0', '1.1.0')
   const before = await readRoutes()
   const { jobId } = await upgrade()
   expect(await moduleRecord(id)).toMatchObject({ state: 'Upgrading', jobId, release: { version: '1.0.0' } })
@@ -228,29 +235,29 @@ test('keeps the running release and its route until the new one is published', a
 })
 
 test('rejects the installed version, from the catalog and as an image', async () => {
-  const { upgrade, upgradeToImage } = await installed('1.0.0', '1.0.0')
+  const { upgrade, upgradeToImage } = await putInstalled('1.0.0', '1.0.0')
   await expectError(upgrade(), 'module_already_installed')
   await expectError(upgrade('1.0.0'), 'module_already_installed')
   await expectError(upgradeToImage('1.0.0'), 'module_already_installed')
 })
 
 test('downgrades only to a requested version or image', async () => {
-  const { upgrade } = await installed('2.0.0', '1.0.0')
+  const { upgrade } = await putInstalled('2.0.0', '1.0.0')
   await expectError(upgrade(), 'module_already_installed')
   expect(await upgrade('1.0.0')).toMatchObject({ version: '1.0.0' })
-  const { upgradeToImage } = await installed('2.0.0', '1.0.0')
+  const { upgradeToImage } = await putInstalled('2.0.0', '1.0.0')
   expect(await upgradeToImage('1.0.0')).toMatchObject({ version: '1.0.0' })
 })
 
 test('does not downgrade after a concurrent upgrade', async () => {
-  const { id, upgrade } = await installed('1.0.0', '1.1.0')
-  runBefore(/^TransactWrite/, () => running(id, '1.2.0'))
+  const { id, upgrade } = await putInstalled('1.0.0', '1.1.0')
+  runBefore(/^TransactWrite/, () => putRunning(id, '1.2.0'))
   await expectError(upgrade(), 'module_already_installed')
   expect(await moduleRecord(id)).toMatchObject({ state: 'Running', release: { version: '1.2.0' } })
 })
 
 test('reinstalls the version of a failed module', async () => {
-  const { id, upgrade } = await installed('1.0.0', '1.0.0')
+  const { id, upgrade } = await putInstalled('1.0.0', '1.0.0')
   await putModule(releaseFor(id), { state: 'Failed' })
   expect(await upgrade()).toMatchObject({ version: '1.0.0' })
   expect(await moduleRecord(id)).toMatchObject({ state: 'Installing', installedAtMs: expect.any(Number) })
@@ -258,14 +265,14 @@ test('reinstalls the version of a failed module', async () => {
 
 test('rejects an upgrade of a module that is not in the catalog', async () => {
   const id = newModuleId()
-  await running(id)
+  await putRunning(id)
   await expectError(installFromCatalog(await newPlatformAdmin(), id, {}), 'version_not_available')
 })
 
 test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)(
   'rejects an operation while a module is %s',
   async (state) => {
-    const { caller, id, upgrade, upgradeToImage } = await installed('1.0.0', '2.0.0')
+    const { caller, id, upgrade, upgradeToImage } = await putInstalled('1.0.0', '2.0.0')
     await putModule(releaseFor(id), { state, jobId: newId('job') })
     await expectError(upgradeToImage('2.0.0'), 'module_operation_in_progress')
     // Rejected before any registry request: this image does not exist.
@@ -277,17 +284,17 @@ test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)(
 )
 
 test('rejects an upgrade if an operation starts between read and write, and retries if the module fails', async () => {
-  const { id, upgrade } = await installed('1.0.0', '2.0.0')
+  const { id, upgrade } = await putInstalled('1.0.0', '2.0.0')
   runBefore(/TransactWrite/, () => update(keys.module(id), { set: { jobId: newId('job') } }))
   await expectError(upgrade(), 'module_operation_in_progress')
-  await running(id)
+  await putRunning(id)
   runBefore(/TransactWrite/, () => putModule(releaseFor(id), { state: 'Failed' }))
   await upgrade()
   expect(await moduleRecord(id)).toMatchObject({ state: 'Installing' })
 })
 
 test('accepts one of several concurrent upgrades', async () => {
-  const { caller, upgrade } = await installed('1.0.0', '2.0.0', '3.0.0')
+  const { caller, upgrade } = await putInstalled('1.0.0', '2.0.0', '3.0.0')
   const outcomes = await Promise.all(['2.0.0', '3.0.0', '2.0.0'].map((version) => errorCodeOf(upgrade(version))))
   expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
   expect(await countInstallJobs(caller)).toBe(1)
@@ -307,10 +314,10 @@ test('accepts an uninstall: removes route and navigation, and queues the operati
   const slot = { slotId: 'nav.primary', id: 'x', label: 'X', icon: 'hand', route: '/modules/x', order: 100 } as const
   const { caller, id, release } = await storedModule({}, { spec: { navSlots: [slot] } })
   await putModule(releaseFor(newModuleId()))
-  const accepted = await uninstall(caller, id)
-  const { jobId } = accepted
-  expect(accepted).toEqual({ jobId, moduleId: id, status: 'Uninstalling' })
-  expect(UninstallAccepted.parse(accepted)).toEqual(accepted)
+  const acceptedUninstall = await uninstall(caller, id)
+  const { jobId } = acceptedUninstall
+  expect(acceptedUninstall).toEqual({ jobId, moduleId: id, status: 'Uninstalling' })
+  expect(UninstallAccepted.parse(acceptedUninstall)).toEqual(acceptedUninstall)
   const { reservations } = await readRoutes()
   expect([reservations.has(id), reservations.size]).toEqual([false, 1])
   expect((await navigation(caller)).items.filter(({ source }) => source !== 'platform')).toEqual([])
@@ -359,8 +366,8 @@ test('retries an uninstall if the module fails between read and write', async ()
 
 test('checks the current rights of the caller of an uninstall', async () => {
   const { caller, id } = await storedModule()
-  const revoked = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
-  await expectError(uninstall(revoked, id), 'forbidden')
+  const revokedCaller = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
+  await expectError(uninstall(revokedCaller, id), 'forbidden')
   expect(await moduleRecord(id)).toMatchObject({ state: 'Running' })
 })
 
@@ -403,7 +410,7 @@ test.for(['', ...foreignPaths])('does not route paths of others to a reservation
   const routes = routesOf({ aaa: path, ...paths })
   const ownerOf = (requested: string) => findRouteOwner(routes, requested)?.moduleId
   for (const [id, api] of Object.entries(paths)) expect([ownerOf(api), ownerOf(`/modules/${id}`)]).toEqual([id, id])
-  for (const requested of [...platformPaths, '/health/ready', '/modules', '/'])
-    expect(ownerOf(requested)).toBeUndefined()
+  for (const requestedPath of [...platformPaths, '/health/ready', '/modules', '/'])
+    expect(ownerOf(requestedPath)).toBeUndefined()
   expect(ownerOf('/modules/aaa')).toBe('aaa')
 })

@@ -11,16 +11,16 @@ const registry = await vi.hoisted(async () => {
 })
 afterAll(registry.close)
 
-async function pushed(options: Parameters<typeof registry.push>[1] = { manifest: false }) {
+async function pushImage(options: Parameters<typeof registry.push>[1] = { manifest: false }) {
   const id = newModuleId()
   return { id, reference: (await registry.push(id, options)).reference }
 }
-const hosted = (document: unknown) => registry.page(JSON.stringify(document))
+const hostManifest = (document: unknown) => registry.page(JSON.stringify(document))
 const redirect = (location: string) => registry.page(() => ({ status: 302, headers: { location } }))
 
 test('reads the manifest of an unsigned image from its URL, even if the image has another one', async () => {
   const id = newModuleId()
-  const manifestUrl = hosted(writtenManifest(id, '1.0.0', {}, { name: 'Elsewhere' }))
+  const manifestUrl = hostManifest(writtenManifest(id, '1.0.0', {}, { name: 'Elsewhere' }))
   for (const [tag, manifest] of [['a', false] as const, ['b', writtenManifest(id)] as const]) {
     const { reference } = await registry.push(id, { manifest, signer: false, tags: [tag] })
     const release = await resolve(reference, { manifestUrl })
@@ -30,36 +30,36 @@ test('reads the manifest of an unsigned image from its URL, even if the image ha
 })
 
 test('requires the manifest of a signed image to be equal, except for order and spacing', async () => {
-  const { id, reference } = await pushed({})
+  const { id, reference } = await pushImage({})
   const { metadata, spec } = writtenManifest(id)
   const equal = registry.page(JSON.stringify({ spec, metadata }, null, 3))
   expect(await resolve(reference, { manifestUrl: equal })).toMatchObject({ isVerified: true })
   for (const change of [{ healthEndpoint: '/other' }, { navSlots: [] }]) {
-    const manifestUrl = hosted(writtenManifest(id, '1.0.0', change))
+    const manifestUrl = hostManifest(writtenManifest(id, '1.0.0', change))
     expect(await resolveErrorCode(reference, { manifestUrl })).toBe('manifest_mismatch')
   }
 })
 
 test('validates a hosted manifest', async () => {
-  const { id, reference } = await pushed()
+  const { id, reference } = await pushImage()
   const errorsOf = (manifestUrl: string) => manifestErrors(reference, { manifestUrl })
-  const invalid = hosted(writtenManifest(id, '1.0.0', { healthEndpoint: 'health' }))
-  expect(await errorsOf(invalid)).toEqual(['manifest/spec/healthEndpoint invalid_format'])
+  const invalidUrl = hostManifest(writtenManifest(id, '1.0.0', { healthEndpoint: 'health' }))
+  expect(await errorsOf(invalidUrl)).toEqual(['manifest/spec/healthEndpoint invalid_format'])
   expect(await errorsOf(registry.page('<html>'))).toEqual(['manifest invalid_json'])
   expect(await errorsOf(registry.page(' '.repeat(manifestBytes + 5)))).toEqual(['manifest too_large'])
-  const codeOf = (manifest: unknown) => resolveErrorCode(reference, { manifestUrl: hosted(manifest) })
+  const codeOf = (manifest: unknown) => resolveErrorCode(reference, { manifestUrl: hostManifest(manifest) })
   expect(await codeOf(writtenManifest(newModuleId()))).toBe('manifest_id_mismatch')
   expect(await codeOf(writtenManifest(id, '2.0.0'))).toBe('manifest_mismatch')
 })
 
 test('rejects an embedded manifest that is too large', async () => {
-  const { reference } = await pushed({ manifest: ' '.repeat(manifestBytes + 1) })
+  const { reference } = await pushImage({ manifest: ' '.repeat(manifestBytes + 1) })
   expect(await manifestErrors(reference)).toEqual(['manifest too_large'])
 })
 
 test('follows up to three redirects, absolute and relative', async () => {
-  const { id, reference } = await pushed()
-  const third = redirect(new URL(hosted(writtenManifest(id))).pathname)
+  const { id, reference } = await pushImage()
+  const third = redirect(new URL(hostManifest(writtenManifest(id))).pathname)
   const manifestUrl = redirect(redirect(`..${new URL(third).pathname}`))
   expect(await resolve(reference, { manifestUrl })).toMatchObject({ moduleId: id })
   const { code, message } = await resolveError(reference, { manifestUrl: redirect(manifestUrl) })
@@ -74,7 +74,7 @@ test.each([
   'https://me:secret@example.com/module.json',
   'file:///etc/passwd',
 ])('rejects the URL %s and redirects to it', async (url) => {
-  const { reference } = await pushed()
+  const { reference } = await pushImage()
   for (const manifestUrl of [url, redirect(url)]) {
     const { code, message } = await resolveError(reference, { manifestUrl })
     expect(code).toBe('url_not_allowed')
@@ -88,14 +88,14 @@ test.each<[string, ServerReply]>([
   ['a redirect without a location', { status: 302 }],
   ['a redirect to an invalid URL', { status: 301, headers: { location: 'http://[' } }],
 ])('reports %s as unreachable', async (_, response) => {
-  const { reference } = await pushed()
+  const { reference } = await pushImage()
   expect(await resolveErrorCode(reference, { manifestUrl: registry.page(() => response) })).toBe('image_unreachable')
 })
 
 test.each([false, 'stranger'] as const)(
   'accepts the signer %s as unverified if the settings allow it',
   async (signer) => {
-    const { id, reference } = await pushed({ signer })
+    const { id, reference } = await pushImage({ signer })
     expect(await resolve(reference)).toMatchObject({ moduleId: id, isVerified: false })
   },
 )

@@ -43,7 +43,7 @@ const job = { id: 'tick', description: 'Runs.', intervalSeconds: 60 }
 const spec = (change: object) => writtenManifest('hello', '1.0.0', change)
 const metadata = (change: object) => writtenManifest('hello', '1.0.0', {}, change)
 
-const full = {
+const fullManifest = {
   $schema: 'https://platform.example.com/schemas/module/v1.json',
   ...writtenManifest(
     'hello',
@@ -60,26 +60,26 @@ const full = {
 }
 
 test('accepts complete and minimal manifests, with empty lists by default', () => {
-  expect(problems(full)).toEqual([])
+  expect(problems(fullManifest)).toEqual([])
   const { manifest, document } = parseManifest(Buffer.from(JSON.stringify(spec({}))))
   expect(manifest.spec).toMatchObject({ permissionsRequired: [], navSlots: [], healthChecks: [], backgroundJobs: [] })
   expect(document).toEqual(spec({}))
 })
 
-const nested = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
+const nestedJson = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`
 
 test.each([
   ['no JSON', 'no', ' invalid_json'],
-  ['truncated JSON', JSON.stringify(full).slice(0, -1), ' invalid_json'],
+  ['truncated JSON', JSON.stringify(fullManifest).slice(0, -1), ' invalid_json'],
   ['an empty document', '', ' invalid_json'],
   ['a list', [], ' invalid_type'],
   ['null', null, ' invalid_type'],
   ['an empty object', {}, '/metadata invalid_type; /spec invalid_type'],
-  ['an unknown key', { ...full, metdata: 1 }, ' unrecognized_keys'],
-  ['a __proto__ key', `{"__proto__": {}, ${JSON.stringify(full).slice(1)}`, ' unrecognized_keys'],
-  ['deep objects', nested(100_000 / 6), ' too_deep'],
+  ['an unknown key', { ...fullManifest, metdata: 1 }, ' unrecognized_keys'],
+  ['a __proto__ key', `{"__proto__": {}, ${JSON.stringify(fullManifest).slice(1)}`, ' unrecognized_keys'],
+  ['deep objects', nestedJson(100_000 / 6), ' too_deep'],
   ['deep lists', `{"a": ${'['.repeat(20)}${']'.repeat(20)}}`, ' too_deep'],
-  ['a lone surrogate', JSON.stringify(full).replace('Runs.', String.raw`\ud800`), ' invalid_unicode'],
+  ['a lone surrogate', JSON.stringify(fullManifest).replace('Runs.', String.raw`\ud800`), ' invalid_unicode'],
   ['a lone surrogate in a key', `{"\\udc00": 1}`, '/metadata invalid_type; /spec invalid_type;  unrecognized_keys'],
 ])('rejects %s', (_, document, expected) => {
   expect(problems(document).join('; ')).toBe(expected)
@@ -130,13 +130,13 @@ test('accepts a route below the page of the module and an id that another slot h
 })
 
 test('accepts 256 KiB and rejects one byte more', () => {
-  const text = JSON.stringify(full)
+  const text = JSON.stringify(fullManifest)
   expect(problems(text + ' '.repeat(manifestBytes - text.length))).toEqual([])
   expect(problems(text + ' '.repeat(manifestBytes - text.length + 1))).toEqual([' too_large'])
 })
 
 test('rejects invalid UTF-8', () => {
-  const bytes = Buffer.from(JSON.stringify(full))
+  const bytes = Buffer.from(JSON.stringify(fullManifest))
   bytes[bytes.indexOf('Runs.')] = 0xff
   expect(() => parseManifest(bytes)).toThrow(PlatformError)
 })
@@ -156,15 +156,15 @@ function withValue(document: unknown, path: readonly number[], value: unknown): 
   if (path.length === 0 || typeof document !== 'object' || document === null) return value
   const members = Object.entries(document)
   const [name, member] = members[(path[0] ?? 0) % members.length] ?? ['x', undefined]
-  const changed = withValue(member, path.slice(1), value)
-  return Array.isArray(document) ? document.with(Number(name), changed) : { ...document, [name]: changed }
+  const changedMember = withValue(member, path.slice(1), value)
+  return Array.isArray(document) ? document.with(Number(name), changedMember) : { ...document, [name]: changedMember }
 }
 
 test('accepts or rejects manifests with random values and random bytes', () => {
   const change = fc.tuple(fc.array(fc.nat(20), { minLength: 1, maxLength: 5 }), fc.jsonValue({ maxDepth: 3 }))
   const property = fc.property(change, ([path, value]) => {
     // `problems` throws every error except a rejected manifest.
-    expect(problems(withValue(full, path, value)).length).toBeLessThanOrEqual(50)
+    expect(problems(withValue(fullManifest, path, value)).length).toBeLessThanOrEqual(50)
   })
   fc.assert(property, { numRuns: 500, seed: 42 })
   const noise = fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
@@ -180,11 +180,11 @@ test('agrees with the published JSON schema', () => {
   const ajv = new Ajv.default({ strict: true, allErrors: true })
   addFormats.default(ajv)
   const isValid = ajv.compile(manifestJsonSchema())
-  const valid = [full, spec({}), spec({ navSlots: [slot] })]
-  const invalid = [
+  const validManifests = [fullManifest, spec({}), spec({ navSlots: [slot] })]
+  const invalidManifests = [
     {},
     [],
-    { ...full, metdata: 1 },
+    { ...fullManifest, metdata: 1 },
     ...invalidMetadata.filter(([change]) => change.id !== 'catalog').map(([change]) => metadata(change)),
     ...invalidSpecs
       .filter(([, ...codes]) => codes.every((code) => inSchema.test(code)))
@@ -195,8 +195,8 @@ test('agrees with the published JSON schema', () => {
     spec({ healthChecks: [{ ...check, tags: ['important'] }] }),
     spec({ healthEndpoint: '/a/..' }),
   ]
-  for (const document of valid) expect([isValid(document), problems(document)]).toEqual([true, []])
-  for (const document of invalid) {
+  for (const document of validManifests) expect([isValid(document), problems(document)]).toEqual([true, []])
+  for (const document of invalidManifests) {
     expect([document, isValid(JSON.parse(JSON.stringify(document)))]).toEqual([document, false])
     expect(problems(document)).not.toEqual([])
   }
@@ -269,16 +269,16 @@ test('stores the newest versions of as many modules as fit', async () => {
   }))
   const problems = Array.from({ length: 50 }, () => '\uffff'.repeat(500))
   await storeCatalog({ repositories, scan: { scannedAtMs: now(), problems } }, await readCatalog())
-  const latest = latestVersions(await get(keys.catalogScan()))
-  expect(latest.size).toBeGreaterThan(200)
-  expect(latest.get(releases[0]?.moduleId ?? '')).toBe(version)
+  const versions = latestVersions(await get(keys.catalogScan()))
+  expect(versions.size).toBeGreaterThan(200)
+  expect(versions.get(releases[0]?.moduleId ?? '')).toBe(version)
 })
 
 const installState = async () => ({ module: undefined, routes: await readRoutes() })
 
 test('rejects an install beyond the capacity of the route reservations', async () => {
   const caller = await newCaller(undefined, 'PlatformAdmin')
-  const long = Array.from({ length: 50 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
+  const longSubscriptions = Array.from({ length: 50 }, (_, index) => `module.${'x'.repeat(280)}.${index}`)
   const release = releaseFor(newModuleId())
   const requestNext = async () =>
     errorCodeOf(
@@ -287,7 +287,9 @@ test('rejects an install beyond the capacity of the route reservations', async (
   let outcome = await requestNext()
   for (let count = 0; outcome === 'no error'; count++) {
     const id = `${release.moduleId}-${count}`
-    await transact([reserveRoutesWrite(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions: long })])
+    await transact([
+      reserveRoutesWrite(await readRoutes(), id, { apiBasePath: `/api/${id}`, subscriptions: longSubscriptions }),
+    ])
     outcome = await requestNext()
   }
   expect(outcome).toBe('limit_reached')
@@ -295,6 +297,9 @@ test('rejects an install beyond the capacity of the route reservations', async (
   const { reservations, ...routes } = await readRoutes()
   const [last = ''] = [...reservations.keys()].slice(-1)
   await transact([
-    reserveRoutesWrite({ reservations, ...routes }, last, { apiBasePath: `/api/${last}`, subscriptions: long }),
+    reserveRoutesWrite({ reservations, ...routes }, last, {
+      apiBasePath: `/api/${last}`,
+      subscriptions: longSubscriptions,
+    }),
   ])
 })

@@ -66,9 +66,9 @@ const parseKeys = (value: unknown) =>
 
 test('parses trusted keys with their limits', () => {
   const dates = { notBefore: '2026-01-01T00:00:00Z', notAfter: '2027-01-01T00:00:00+01:00' }
-  const limited = { name: 'b', pem, repositories: ['team'], ...dates }
+  const limitedKey = { name: 'b', pem, repositories: ['team'], ...dates }
   const ed25519 = { name: 'c', pem: pemOf(generateKeyPairSync('ed25519')) }
-  expect(parseKeys([{ name: 'a', pem }, limited, ed25519])).toEqual([{ name: 'a', pem }, limited, ed25519])
+  expect(parseKeys([{ name: 'a', pem }, limitedKey, ed25519])).toEqual([{ name: 'a', pem }, limitedKey, ed25519])
   expect(parseConfig({}).PLAT_MODULE_KEYS).toEqual([])
 })
 

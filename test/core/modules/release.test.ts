@@ -45,10 +45,10 @@ describe('resolving a release', () => {
     const config = { WorkingDir: '/app' }
     const inFolder = await registry.push(id, { config, files, manifest: false, tags: ['folder'] })
     expect((await resolve(inFolder.reference)).manifest.metadata.name).toBe('Folder')
-    const both = await registry.push(id, { config, files, tags: ['both'] })
-    expect((await resolve(both.reference)).manifest.metadata.name).toBe(`Module ${id}`)
-    const elsewhere = await registry.push(id, { files, manifest: false, tags: ['elsewhere'] })
-    expect(await rejection(elsewhere.reference)).toEqual(['image_not_a_module', expect.stringContaining('module.json')])
+    const fullImage = await registry.push(id, { config, files, tags: ['both'] })
+    expect((await resolve(fullImage.reference)).manifest.metadata.name).toBe(`Module ${id}`)
+    const bareImage = await registry.push(id, { files, manifest: false, tags: ['elsewhere'] })
+    expect(await rejection(bareImage.reference)).toEqual(['image_not_a_module', expect.stringContaining('module.json')])
   })
 
   test.each([
@@ -60,8 +60,8 @@ describe('resolving a release', () => {
   ])('rejects an image without %s', async (_, change) => {
     const id = newModuleId()
     const entries = Object.entries({ ...moduleLabels(id), ...change })
-    const present = entries.filter((entry): entry is [string, string] => entry[1] !== undefined)
-    const labels = Object.keys(change).length === 0 ? {} : Object.fromEntries(present)
+    const presentEntries = entries.filter((entry): entry is [string, string] => entry[1] !== undefined)
+    const labels = Object.keys(change).length === 0 ? {} : Object.fromEntries(presentEntries)
     const { reference } = await registry.push(id, { labels })
     expect(await resolveErrorCode(reference)).toBe('image_not_a_module')
   })
@@ -70,11 +70,11 @@ describe('resolving a release', () => {
     const [id, other] = [newModuleId(), newModuleId()]
     const otherId = await registry.push(id, { labels: moduleLabels(other), tags: ['a'] })
     expect(await resolveErrorCode(otherId.reference)).toBe('manifest_id_mismatch')
-    const valid = await registry.push(id, { tags: ['b'] })
-    expect(await resolveErrorCode(valid.reference, { id: other })).toBe('manifest_id_mismatch')
+    const validImage = await registry.push(id, { tags: ['b'] })
+    expect(await resolveErrorCode(validImage.reference, { id: other })).toBe('manifest_id_mismatch')
     const otherVersion = await registry.push(id, { labels: moduleLabels(id, '0.9.0'), tags: ['c'] })
     expect(await resolveErrorCode(otherVersion.reference)).toBe('manifest_mismatch')
-    expect(await resolveErrorCode(valid.reference, { id, version: '1.0.1' })).toBe('manifest_mismatch')
+    expect(await resolveErrorCode(validImage.reference, { id, version: '1.0.1' })).toBe('manifest_mismatch')
   })
 
   test.each([
@@ -140,11 +140,15 @@ describe('a signature', () => {
 
   test('applies to a digest: a moved tag is not signed', async () => {
     const id = newModuleId()
-    const signed = await registry.push(id, { tags: ['latest'] })
-    const moved = await registry.push(id, { tags: ['latest'], signer: false, files: [{ path: '/evil', content: 'x' }] })
-    expect(moved.digest).not.toBe(signed.digest)
-    expect(await resolveErrorCode(moved.reference)).toBe('module_signature_unverified')
-    expect(await resolve(`${signed.repository}@${signed.digest}`)).toMatchObject({ isVerified: true })
+    const signedImage = await registry.push(id, { tags: ['latest'] })
+    const movedImage = await registry.push(id, {
+      tags: ['latest'],
+      signer: false,
+      files: [{ path: '/evil', content: 'x' }],
+    })
+    expect(movedImage.digest).not.toBe(signedImage.digest)
+    expect(await resolveErrorCode(movedImage.reference)).toBe('module_signature_unverified')
+    expect(await resolve(`${signedImage.repository}@${signedImage.digest}`)).toMatchObject({ isVerified: true })
   })
 
   test('of an image in an index resolves to the image, and one of the index to the index', async () => {

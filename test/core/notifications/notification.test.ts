@@ -77,7 +77,7 @@ test.each([
 test('notifies the submitter of a failed job, and of a batch instead of its jobs', async () => {
   const { organisationId, admin, operator } = await organisationWithUsers()
   const { userId } = operator
-  const newest = async (...effects: Effects[]) => {
+  const newestAfter = async (...effects: Effects[]) => {
     advanceClock(1)
     await commitAndDrain(organisationId, ...effects)
     return (await listNotifications(operator)).items[0]
@@ -85,17 +85,17 @@ test('notifies the submitter of a failed job, and of a batch instead of its jobs
   const ofBatch = jobFailedEffect(userId, { batchId: newId('batch') })
   const [clusterId = ''] = await storeClusters(operator, 1)
   const { id: jobId } = await Job.submit(operator, { clusterId, type: 'InvokeScript', payload: { script: 'df -h' } })
-  const titled = jobFailedEffect(userId, { jobId, clusterId })
-  expect(await newest(titled)).toMatchObject({ title: `Job “df -h” failed on ${clusterId}` })
-  expect(await newest(jobFailedEffect(userId), ofBatch)).toMatchObject({
+  const titledEffect = jobFailedEffect(userId, { jobId, clusterId })
+  expect(await newestAfter(titledEffect)).toMatchObject({ title: `Job “df -h” failed on ${clusterId}` })
+  expect(await newestAfter(jobFailedEffect(userId), ofBatch)).toMatchObject({
     type: 'JobFailed',
     title: 'A job failed',
     severity: 'warning',
     body: 'The script ended with an error. Exit code 3.',
   })
   const deadLettered = jobFailedEffect(userId, { statusReason: 'dead_lettered', exitCode: undefined })
-  expect(await newest(deadLettered)).toMatchObject({ body: 'It could not be delivered to the relay.' })
-  expect(await newest(batchFinished(userId, { completed: 498, failed: 2 }))).toMatchObject({
+  expect(await newestAfter(deadLettered)).toMatchObject({ body: 'It could not be delivered to the relay.' })
+  expect(await newestAfter(batchFinished(userId, { completed: 498, failed: 2 }))).toMatchObject({
     type: 'BatchFinished',
     body: '498 completed, 2 failed, 0 cancelled.',
   })
@@ -268,12 +268,14 @@ test('pages contain each notification once, newest first, with counts of the fil
   await markRead(user, { ids: ids.filter((_, index) => index % 5 === 0) })
   const pagesOf = async (unreadOnly: boolean, pages: number[], pageSize: number) =>
     Promise.all(pages.map((page) => listNotifications(user, { unreadOnly, page, pageSize })))
-  const all = await pagesOf(false, [1, 2, 3, 4], 10)
-  expect(all.flatMap(({ items }) => items.map(({ id }) => id))).toEqual(ids)
-  for (const page of all) expect(page).toMatchObject({ totalCount: 25, unreadCount: 20 })
-  const unread = await pagesOf(true, [1, 2, 3], 8)
-  expect(unread.flatMap(({ items }) => items.map(({ id }) => id))).toEqual(ids.filter((_, index) => index % 5 !== 0))
-  for (const page of unread) expect(page).toMatchObject({ totalCount: 20, unreadCount: 20 })
+  const allPages = await pagesOf(false, [1, 2, 3, 4], 10)
+  expect(allPages.flatMap(({ items }) => items.map(({ id }) => id))).toEqual(ids)
+  for (const page of allPages) expect(page).toMatchObject({ totalCount: 25, unreadCount: 20 })
+  const unreadPages = await pagesOf(true, [1, 2, 3], 8)
+  expect(unreadPages.flatMap(({ items }) => items.map(({ id }) => id))).toEqual(
+    ids.filter((_, index) => index % 5 !== 0),
+  )
+  for (const page of unreadPages) expect(page).toMatchObject({ totalCount: 20, unreadCount: 20 })
 })
 
 test('filters by type and severity, and counts all unread notifications regardless of the filter', async () => {
@@ -298,8 +300,8 @@ test('filters by type and severity, and counts all unread notifications regardle
 test('marks only own notifications by id, idempotently', async () => {
   const [user, other] = [await userWithUnread(3), await userWithUnread(1)]
   const [first = '', second = ''] = await notificationIds(user)
-  const [foreign = ''] = await notificationIds(other)
-  await markRead(user, { ids: [second, second, newId('notif'), foreign, '', '~STATE', 'x'.repeat(200)] })
+  const [foreignId = ''] = await notificationIds(other)
+  await markRead(user, { ids: [second, second, newId('notif'), foreignId, '', '~STATE', 'x'.repeat(200)] })
   await markRead(user, { ids: [second] })
   const { items } = await listNotifications(user)
   expect(items.map(({ read }) => read)).toEqual([false, true, false])
@@ -332,8 +334,8 @@ test.each([3, 90, 91, 250])('marks all of %i notifications as read, and leaves l
   await commitAndDrain(user.organisationId, jobFailedEffect(user.userId))
   const { items, ...page } = await listNotifications(user)
   expect([page.unreadCount, items[0]?.read, items[1]?.read]).toEqual([1, false, true])
-  const unread = await listNotifications(user, { unreadOnly: true })
-  expect(unread).toMatchObject({ totalCount: 1, items: [{ id: items[0]?.id }] })
+  const unreadPage = await listNotifications(user, { unreadOnly: true })
+  expect(unreadPage).toMatchObject({ totalCount: 1, items: [{ id: items[0]?.id }] })
   await markRead(user, { markAllRead: true })
   expect(await unreadCount(user)).toBe(0)
 })
@@ -351,12 +353,12 @@ test('leaves a late notification unread that a slow clock sorts among read ones'
 
 test('marks all existing notifications while new ones arrive', async () => {
   const user = await userWithUnread(100)
-  const existing = new Set(await notificationIds(user))
+  const existingIds = new Set(await notificationIds(user))
   const arrivals = Array.from({ length: 20 }, () => commitAndDrain(user.organisationId, jobFailedEffect(user.userId)))
   await Promise.all([...arrivals, ...Array.from({ length: 3 }, () => markRead(user, { markAllRead: true }))])
   await drainOutbox(user.organisationId)
   const { items } = await listNotifications(user, { unreadOnly: true })
-  expect(items.filter(({ id }) => existing.has(id))).toEqual([])
+  expect(items.filter(({ id }) => existingIds.has(id))).toEqual([])
   expect((await listNotifications(user)).totalCount).toBe(120)
   await markRead(user, { markAllRead: true })
   expect(await unreadCount(user)).toBe(0)
@@ -375,14 +377,14 @@ test('lists and counts notifications for 90 days', async () => {
 })
 
 const rightToLeft = { username: 'עדה', displayName: 'عادة' }
-const longest = { username: 'ä'.repeat(64), displayName: 'ö'.repeat(100) }
+const longestNames = { username: 'ä'.repeat(64), displayName: 'ö'.repeat(100) }
 test.each([
   [
     'user.suspended',
     { ...rightToLeft, reason: 'Gone' },
     'The sessions of \u2068عادة\u2069 (\u2068עדה\u2069) were ended',
   ],
-  ['user.suspended', { ...longest, reason: 'Gone' }, new RegExp(`^.{16}\u2068ö{100}\u2069 .{68} were ended$`)],
+  ['user.suspended', { ...longestNames, reason: 'Gone' }, new RegExp(`^.{16}\u2068ö{100}\u2069 .{68} were ended$`)],
   ['user.password_reset', { username: 'ada' }, 'The password of ada was reset'],
   ['token.created', { tokenId: newId('tok'), name: 'עדה' }, 'API token \u2068עדה\u2069 was created'],
 ])('%s names %j so that letters of any direction keep their place', (name, data, title) => {

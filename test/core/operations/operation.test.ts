@@ -25,8 +25,8 @@ await bootstrapPlatform()
 
 const minuteMs = 60_000
 const anyText = expect.any(String)
-const completed = { status: 'Completed', outcome: 'It runs.' } as const
-const failed = { status: 'Failed', outcome: 'It does not start.' } as const
+const completedEnd = { status: 'Completed', outcome: 'It runs.' } as const
+const failedEnd = { status: 'Failed', outcome: 'It does not start.' } as const
 
 async function newOperation() {
   const caller = await newCaller()
@@ -63,7 +63,7 @@ test('an operation is read as a job with steps and without a cluster', async () 
     startedAt: anyText,
     steps: [{ status: 'Running', startedAt: anyText }, { status: 'Pending' }],
   })
-  await finishOperation(await setStep(worker, 'Completed'), completed)
+  await finishOperation(await setStep(worker, 'Completed'), completedEnd)
   const job = await Job.read(caller, operation.id)
   expect(job).toMatchObject({
     status: 'Completed',
@@ -77,7 +77,7 @@ test('an operation is read as a job with steps and without a cluster', async () 
 test('a failed operation has the failed step, events and transitions', async () => {
   const { caller, operation } = await newOperation()
   const worker = await setStep(await claimed(operation))
-  await finishOperation(worker, failed)
+  await finishOperation(worker, failedEnd)
   expect(await Job.read(caller, worker.id)).toMatchObject({
     status: 'Failed',
     statusReason: 'module_operation_failed',
@@ -105,17 +105,27 @@ test.each<[OperationType, string]>([
   ['PlatformRollback', 'update_failed'],
 ])('a failed %s has the reason %s in job and event; a completed one has none', async (type, statusReason) => {
   const caller = await newCaller()
-  const failing = await claimed(await pendingOperation(caller, type))
-  const successful = await claimed(await pendingOperation(caller, type))
-  await finishOperation(failing, failed)
-  await finishOperation(successful, completed)
-  expect(await Job.read(caller, failing.id)).toMatchObject({ status: 'Failed', statusReason })
-  expect(await Job.read(caller, successful.id)).not.toHaveProperty('statusReason')
+  const failingOperation = await claimed(await pendingOperation(caller, type))
+  const successfulOperation = await claimed(await pendingOperation(caller, type))
+  await finishOperation(failingOperation, failedEnd)
+  await finishOperation(successfulOperation, completedEnd)
+  expect(await Job.read(caller, failingOperation.id)).toMatchObject({ status: 'Failed', statusReason })
+  expect(await Job.read(caller, successfulOperation.id)).not.toHaveProperty('statusReason')
   const data = { type, createdBy: caller.userId, previousStatus: 'Running' }
   const events = await pendingEvents(caller)
   expect(events.filter(({ name }) => name === 'job.failed' || name === 'job.completed')).toEqual([
-    { id: anyText, name: 'job.failed', subject: failing.id, data: { ...data, jobId: failing.id, statusReason } },
-    { id: anyText, name: 'job.completed', subject: successful.id, data: { ...data, jobId: successful.id } },
+    {
+      id: anyText,
+      name: 'job.failed',
+      subject: failingOperation.id,
+      data: { ...data, jobId: failingOperation.id, statusReason },
+    },
+    {
+      id: anyText,
+      name: 'job.completed',
+      subject: successfulOperation.id,
+      data: { ...data, jobId: successfulOperation.id },
+    },
   ])
 })
 
@@ -126,28 +136,28 @@ describe('the lease of an operation', () => {
     const [lease, ...others] = claims.filter((each) => each !== undefined)
     expect(others).toEqual([])
     advanceClock(operationLeaseMs - 1000)
-    const renewed = await renewLease(lease!)
+    const renewedLease = await renewLease(lease!)
     advanceClock(operationLeaseMs - 1000)
     expect(await claimOperation(referenceOf(operation), 'd')).toBeUndefined()
     advanceClock(2000)
     const second = { leaseHolder: 'd', attempts: 2, status: 'Running' }
     expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject(second)
-    expect(renewed.attempts).toBe(1)
+    expect(renewedLease.attempts).toBe(1)
   })
 
   test('is required for all writes', async () => {
     const { caller, operation } = await newOperation()
-    const lost = await claimed(operation)
+    const lostOperation = await claimed(operation)
     advanceClock(operationLeaseMs + 1)
     const worker = await setStep(await claimed(operation))
-    await expect(setStep(lost, 'Failed')).rejects.toThrow(LeaseLost)
-    await expect(renewLease(lost)).rejects.toThrow(LeaseLost)
-    expect(await finishOperation(lost, failed)).toBe(false)
-    const running = { status: 'Running', steps: [{ status: 'Running' }, {}] }
-    expect(await Job.read(caller, operation.id)).toMatchObject(running)
-    expect(await finishOperation(worker, completed)).toBe(true)
+    await expect(setStep(lostOperation, 'Failed')).rejects.toThrow(LeaseLost)
+    await expect(renewLease(lostOperation)).rejects.toThrow(LeaseLost)
+    expect(await finishOperation(lostOperation, failedEnd)).toBe(false)
+    const runningState = { status: 'Running', steps: [{ status: 'Running' }, {}] }
+    expect(await Job.read(caller, operation.id)).toMatchObject(runningState)
+    expect(await finishOperation(worker, completedEnd)).toBe(true)
     await expect(renewLease(worker)).rejects.toThrow(LeaseLost)
-    expect(await finishOperation(worker, failed)).toBe(false)
+    expect(await finishOperation(worker, failedEnd)).toBe(false)
     expect(await claimOperation(referenceOf(operation), 'again')).toBeUndefined()
   })
 
@@ -185,7 +195,7 @@ describe('the lease of an operation', () => {
     expect(await countStoreCalls(async () => (worker = await claimed(operation)))).toBe(2)
     expect(await countStoreCalls(async () => (worker = await setStep(worker)))).toBe(1)
     expect(await countStoreCalls(async () => (worker = await renewLease(worker)))).toBe(1)
-    expect(await countStoreCalls(() => finishOperation(worker, completed))).toBe(1)
+    expect(await countStoreCalls(() => finishOperation(worker, completedEnd))).toBe(1)
   })
 })
 
@@ -196,7 +206,7 @@ test('operations cannot be cancelled', async () => {
   expect(await requestErrorCode('jobs', request, [caller, 'OrgAdmin'])).toBe('job_not_cancellable')
   const worker = await claimed(operation)
   await expectError(Job.cancel(caller, operation.id), 'job_not_cancellable')
-  await finishOperation(worker, completed)
+  await finishOperation(worker, completedEnd)
   await expectError(Job.cancel(caller, operation.id), 'job_already_finished')
   expect(await Job.read(caller, operation.id)).toMatchObject({ status: 'Completed' })
 })
@@ -205,7 +215,7 @@ test('an operation has no live output', async () => {
   const { caller, operation } = await newOperation()
   const output = { items: [], nextOffset: 7, status: 'Queued', finished: false }
   expect(await readOutput(caller, operation.id, 7)).toEqual(output)
-  await finishOperation(await claimed(operation), failed)
+  await finishOperation(await claimed(operation), failedEnd)
   expect(await readOutput(caller, operation.id, 0)).toMatchObject({ status: 'Failed', finished: true })
 })
 
@@ -242,7 +252,7 @@ describe('the sweep', () => {
     advanceClock(operationLeaseMs)
     await sweep()
     expect(await countMessages(operation)).toBe(1)
-    await finishOperation(await claimed(operation), completed)
+    await finishOperation(await claimed(operation), completedEnd)
     advanceClock(10 * minuteMs)
     await sweep()
     expect(await countMessages(operation)).toBe(0)
@@ -269,7 +279,7 @@ describe('the sweep', () => {
     const { operation } = await newOperation()
     const worker = await claimed(operation)
     advanceClock(operationLeaseMs + 1)
-    runBefore(/TransactWrite/, () => finishOperation(worker, completed))
+    runBefore(/TransactWrite/, () => finishOperation(worker, completedEnd))
     await sweep()
     expect(await get(key(operation))).not.toHaveProperty('duepk')
     await update(key(operation), { set: keys.due(operation.id, now()) })
@@ -288,6 +298,6 @@ describe('the sweep', () => {
     expect(await countMessages(operation)).toBe(1)
     const worker = await claimed(operation)
     expect(worker.attempts).toBe(2)
-    await finishOperation(worker, completed)
+    await finishOperation(worker, completedEnd)
   })
 })

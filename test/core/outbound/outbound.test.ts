@@ -31,7 +31,7 @@ afterAll(() => expect(canaryConnections).toBe(0))
 const request = { method: 'POST', body: '{}', timeoutMs: 1500, maxBytes: 1000 }
 const noTargets = { allow: new Set<string>() }
 const resolvingTo = (...addresses: string[]) => ({ ...noTargets, resolve: async () => addresses })
-const named = `http://hooks.example:${canary}/`
+const namedUrl = `http://hooks.example:${canary}/`
 
 async function errorOf(call: () => unknown): Promise<string> {
   try {
@@ -58,23 +58,23 @@ test.each([
   ['127.0.0.1', '8.8.8.8'],
   ['2606:4700::1111', '::1'],
 ])('rejects a name that resolves to %j %j', async (...addresses) => {
-  expect(await errorOf(() => outboundFetch(named, request, resolvingTo(...addresses)))).toBe('address_not_allowed')
+  expect(await errorOf(() => outboundFetch(namedUrl, request, resolvingTo(...addresses)))).toBe('address_not_allowed')
 })
 
 test('resolves a name once per call, which prevents DNS rebinding', async () => {
   const resolve = vi.fn(async () => ['127.0.0.1']).mockResolvedValueOnce(['1.2.3.4'])
   const overrides = { ...noTargets, resolve }
   // The first lookup returns a public address, where no server listens on this port.
-  const first = errorOf(() => outboundFetch(named, { ...request, timeoutMs: 100 }, overrides))
+  const first = errorOf(() => outboundFetch(namedUrl, { ...request, timeoutMs: 100 }, overrides))
   expect(['connection_failed', 'timed_out']).toContain(await first)
   expect(resolve).toHaveBeenCalledTimes(1)
-  expect(await errorOf(() => outboundFetch(named, request, overrides))).toBe('address_not_allowed')
+  expect(await errorOf(() => outboundFetch(namedUrl, request, overrides))).toBe('address_not_allowed')
 })
 
 test('reports names that cannot be resolved', async () => {
-  const failing = { ...noTargets, resolve: () => Promise.reject(new Error('SERVFAIL')) }
-  for (const overrides of [resolvingTo(), failing]) {
-    expect(await errorOf(() => outboundFetch(named, request, overrides))).toBe('name_not_resolved')
+  const failingOverrides = { ...noTargets, resolve: () => Promise.reject(new Error('SERVFAIL')) }
+  for (const overrides of [resolvingTo(), failingOverrides]) {
+    expect(await errorOf(() => outboundFetch(namedUrl, request, overrides))).toBe('name_not_resolved')
   }
 })
 
@@ -110,14 +110,14 @@ const receiver = await listen(
     respond()
   }),
 )
-const allowed = { allow: parseAllowlist(`127.0.0.1:${receiver}, localhost:${receiver}`) }
+const allowedHosts = { allow: parseAllowlist(`127.0.0.1:${receiver}, localhost:${receiver}`) }
 const at = (path: string) => `http://127.0.0.1:${receiver}${path}`
 
 test('calls allowed targets by address, by name and in other spellings', async () => {
-  const { status, body, isCutShort } = await outboundFetch(at('/'), request, allowed)
+  const { status, body, isCutShort } = await outboundFetch(at('/'), request, allowedHosts)
   expect([status, body.toString(), isCutShort]).toEqual([200, `POST 127.0.0.1:${receiver}`, false])
   for (const host of ['localhost', '2130706433']) {
-    expect((await outboundFetch(`http://${host}:${receiver}/`, request, allowed)).status).toBe(200)
+    expect((await outboundFetch(`http://${host}:${receiver}/`, request, allowedHosts)).status).toBe(200)
   }
 })
 
@@ -128,7 +128,7 @@ test.each([
   `[::ffff:127.0.0.1]:${receiver}`,
   `hooks.example:${receiver}`,
 ])('rejects %s, which is not an allowed target', async (host) => {
-  const overrides = { ...allowed, resolve: async () => ['127.0.0.1'] }
+  const overrides = { ...allowedHosts, resolve: async () => ['127.0.0.1'] }
   expect(await errorOf(() => outboundFetch(`http://${host}/`, request, overrides))).toBe('address_not_allowed')
 })
 
@@ -140,7 +140,7 @@ test('uses the default port of the scheme', async () => {
 })
 
 test('returns redirects instead of following them', async () => {
-  const { status, headers } = await outboundFetch(at('/redirect'), request, allowed)
+  const { status, headers } = await outboundFetch(at('/redirect'), request, allowedHosts)
   expect([status, headers.location]).toEqual([302, `http://127.0.0.1:${canary}/`])
 })
 
@@ -153,11 +153,11 @@ test.each([
   ['/upgrade', 'connection_failed'],
 ])('the response at %s ends with the error %s', async (path, kind) => {
   const timeoutMs = kind === 'timed_out' ? 500 : 10_000
-  expect(await errorOf(() => outboundFetch(at(path), { ...request, timeoutMs }, allowed))).toBe(kind)
+  expect(await errorOf(() => outboundFetch(at(path), { ...request, timeoutMs }, allowedHosts))).toBe(kind)
 })
 
 test('reads an endless response only up to the limit', async () => {
-  const { status, body, isCutShort } = await outboundFetch(at('/endless'), request, allowed)
+  const { status, body, isCutShort } = await outboundFetch(at('/endless'), request, allowedHosts)
   expect([status, body.length, isCutShort]).toEqual([200, 1000, true])
 })
 
@@ -170,7 +170,7 @@ test('rejects untrusted certificates and ignores proxies, regardless of the envi
   try {
     const call = () => outboundFetch(`https://localhost:${port}/`, request, { allow })
     expect(await errorOf(call)).toBe('certificate_not_trusted')
-    expect((await outboundFetch(at('/'), request, allowed)).status).toBe(200)
+    expect((await outboundFetch(at('/'), request, allowedHosts)).status).toBe(200)
   } finally {
     vi.unstubAllEnvs()
   }

@@ -77,7 +77,7 @@ test.each(isLong ? [1, 2, 3] : [1])(
       messages.push(JSON.stringify({ organisationId: caller.organisationId }))
     }
     const arriving = shuffled([...messages, ...messages.slice(0, messages.length / 5)], seed + 1)
-    const late = arriving.splice(0, arriving.length / 5)
+    const lateRecords = arriving.splice(0, arriving.length / 5)
     const batches = upTo(Math.ceil(arriving.length / 10)).map((part) => arriving.slice(part * 10 - 10, part * 10))
     const drains = callers.flatMap(({ organisationId }, index) =>
       upTo(3).map(() => runProjections(organisationId, [...projections, counters[index]!.projection])),
@@ -86,7 +86,7 @@ test.each(isLong ? [1, 2, 3] : [1])(
       Promise.all(batches.map((bodies) => consumeEvents(sqsEvent(bodies)))),
       Promise.all(drains),
     ])
-    for (const body of late) await consumeEvents(sqsEvent([body]))
+    for (const body of lateRecords) await consumeEvents(sqsEvent([body]))
     expect(responses.flatMap(({ batchItemFailures }) => batchItemFailures)).toEqual([])
     for (const caller of callers) {
       const entries = await auditEntries(caller)
@@ -189,14 +189,14 @@ test('a record that one projection rejects is projected by the others and quaran
   const { organisationId } = caller
   const effects = upTo(30).map((number) => auditEffect('test.change', `resource ${number}`))
   await outbox.writeOutboxRecords(caller, effects)
-  const broken: Projection = {
+  const brokenProjection: Projection = {
     name: 'broken',
     writes: async (_, records) => {
       if (records.some(({ audit }) => audit?.resource === 'resource 7')) throw new TypeError('cannot process 7')
       return []
     },
   }
-  const lines = await captureLog(() => runProjections(organisationId, [...projections, broken]))
+  const lines = await captureLog(() => runProjections(organisationId, [...projections, brokenProjection]))
   expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
   const entries = await auditEntries(caller)
   expect(numbers(entries)).toEqual(upTo(30))
@@ -263,9 +263,9 @@ test('the sweep finds records without a message by the check of their outbox, wh
   const { organisationId } = caller
   const check = async () => (await get(keys.outboxCheck(organisationId)))?.['duesk']
   await commitEffects(caller, auditEffect('test.change'))
-  const scheduled = await check()
+  const scheduledCheck = await check()
   await commitEffects(caller, auditEffect('test.change'))
-  expect(await check()).toBe(scheduled)
+  expect(await check()).toBe(scheduledCheck)
   await receiveMessages(config.PLAT_QUEUE_EVENTS)
   advanceClock(31_000)
   await sweep()

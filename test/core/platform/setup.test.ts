@@ -64,15 +64,18 @@ test('a new public address applies to redirects, relay commands and the check of
   const caller = await verifyAccessToken((await completeWith(await adminToken())).accessToken)
   const before = administrator.publicUrl
   await portalConfiguration()
-  const changed = { ...(await Settings.read()), publicUrl: 'https://new.example.com' }
-  expect(await Settings.update(caller, { publicUrl: changed.publicUrl })).toEqual(changed)
-  expect(await Settings.read()).toEqual(changed)
-  expect(await publicUrl()).toBe(changed.publicUrl)
+  const changedSettings = { ...(await Settings.read()), publicUrl: 'https://new.example.com' }
+  expect(await Settings.update(caller, { publicUrl: changedSettings.publicUrl })).toEqual(changedSettings)
+  expect(await Settings.read()).toEqual(changedSettings)
+  expect(await publicUrl()).toBe(changedSettings.publicUrl)
   const [platform] = await getConsistent([keys.platform()])
-  expect(relayCommand({ host: 'new.example.com' }, platform, 'A=1')).toContain(`--server ${changed.publicUrl}`)
+  expect(relayCommand({ host: 'new.example.com' }, platform, 'A=1')).toContain(`--server ${changedSettings.publicUrl}`)
   advanceClock(60_000)
-  expect(await portalConfiguration()).toMatchObject({ publicUrl: changed.publicUrl })
-  const audit = { action: 'platform.update_settings', detail: `publicUrl ${changed.publicUrl}, before ${before}` }
+  expect(await portalConfiguration()).toMatchObject({ publicUrl: changedSettings.publicUrl })
+  const audit = {
+    action: 'platform.update_settings',
+    detail: `publicUrl ${changedSettings.publicUrl}, before ${before}`,
+  }
   expect((await pendingRecords(caller.organisationId)).at(-1)).toMatchObject({ audit })
 })
 

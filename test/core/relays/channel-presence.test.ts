@@ -33,8 +33,8 @@ async function relayWithCluster() {
     advanceClock(ms)
     return status()
   }
-  const stored = async () => (await get(keys.cluster(caller.organisationId, clusterId))) ?? {}
-  return { caller, enrolled, clusterId, relayId, tell, beat, status, statusAfter, stored }
+  const readCluster = async () => (await get(keys.cluster(caller.organisationId, clusterId))) ?? {}
+  return { caller, enrolled, clusterId, relayId, tell, beat, status, statusAfter, stored: readCluster }
 }
 
 /** Advances the clock with a sweep at least once a minute, so that the platform counts no downtime. */
@@ -123,28 +123,28 @@ test('a relay with an open channel that sends no heartbeats is Degraded and late
 test('an idle relay with a channel writes to the index at every fourth heartbeat', async () => {
   const { tell, beat, stored } = await relayWithCluster()
   await tell(true)
-  const due = new Set<unknown>()
+  const dueKeys = new Set<unknown>()
   for (let count = 0; count < 20; count++) {
     await beat('open')
-    due.add((await stored())['duesk'])
+    dueKeys.add((await stored())['duesk'])
     advanceClock(301_000)
   }
-  expect(due.size).toBeLessThanOrEqual(6)
+  expect(dueKeys.size).toBeLessThanOrEqual(6)
 })
 
-const open = (session: string, version: number, atSeconds: number) => ({ isOpen: true, session, version, atSeconds })
+const opening = (session: string, version: number, atSeconds: number) => ({ isOpen: true, session, version, atSeconds })
 const close = (session: string, version: number, atSeconds: number) => ({ isOpen: false, session, version, atSeconds })
 
 test.each([
-  ['repeated', [open('A', 1, 0), open('A', 1, 0), close('A', 1, 5), close('A', 1, 9)], 'none'],
-  ['a close before its open', [close('A', 1, 5), open('A', 1, 0)], 'none'],
-  ['a takeover', [open('A', 1, 0), open('B', 2, 5), close('A', 1, 6)], 'open'],
-  ['a takeover in the other order', [open('A', 1, 0), close('A', 1, 6), open('B', 2, 5)], 'open'],
-  ['an old open', [open('B', 2, 5), open('A', 1, 0)], 'open'],
-  ['an old open after the close', [open('B', 2, 5), close('B', 2, 6), open('A', 1, 0)], 'none'],
-  ['a lost close', [open('A', 1, 0), open('B', 2, 5)], 'open'],
-  ['a lost open', [open('A', 1, 0), close('B', 2, 5), open('B', 2, 4)], 'none'],
-  ['a version that starts again', [open('A', 7, 0), open('B', 0, 4000)], 'open'],
+  ['repeated', [opening('A', 1, 0), opening('A', 1, 0), close('A', 1, 5), close('A', 1, 9)], 'none'],
+  ['a close before its open', [close('A', 1, 5), opening('A', 1, 0)], 'none'],
+  ['a takeover', [opening('A', 1, 0), opening('B', 2, 5), close('A', 1, 6)], 'open'],
+  ['a takeover in the other order', [opening('A', 1, 0), close('A', 1, 6), opening('B', 2, 5)], 'open'],
+  ['an old open', [opening('B', 2, 5), opening('A', 1, 0)], 'open'],
+  ['an old open after the close', [opening('B', 2, 5), close('B', 2, 6), opening('A', 1, 0)], 'none'],
+  ['a lost close', [opening('A', 1, 0), opening('B', 2, 5)], 'open'],
+  ['a lost open', [opening('A', 1, 0), close('B', 2, 5), opening('B', 2, 4)], 'none'],
+  ['a version that starts again', [opening('A', 7, 0), opening('B', 0, 4000)], 'open'],
 ] as const)('orders events by connection and time: %s', async (_, events, expected) => {
   const { caller, clusterId, tell } = await relayWithCluster()
   const startMs = now()

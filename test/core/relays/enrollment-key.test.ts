@@ -101,8 +101,8 @@ test('concurrent enrollments never exceed the uses, and their clusters have dist
   expect(items.map(({ name }) => name).toSorted()).toEqual(['box', 'box-2', 'box-3'])
 
   const other = await newKey(caller)
-  const same = requestWith(other.enrollmentKey)
-  const answers = await Promise.all(Array.from({ length: 4 }, () => enrollRelay(same)))
+  const otherRequest = requestWith(other.enrollmentKey)
+  const answers = await Promise.all(Array.from({ length: 4 }, () => enrollRelay(otherRequest)))
   expect(new Set(answers.map(({ clusterId }) => clusterId)).size).toBe(1)
   expect(await onlyKey(caller)).toMatchObject({ usedCount: 1 })
 })
@@ -194,9 +194,9 @@ test('a relay that waits for approval receives no jobs until a cluster administr
 
   await expectError(approve(await newCaller(), clusterId), 'cluster_not_found')
   await approve(caller, clusterId)
-  const approved = await Cluster.read(caller, clusterId)
-  expect(approved).toMatchObject({ status: 'Healthy', relay: { id: enrolled.relayId, status: 'Connected' } })
-  expect(approved).not.toHaveProperty('awaitsApproval')
+  const approvedCluster = await Cluster.read(caller, clusterId)
+  expect(approvedCluster).toMatchObject({ status: 'Healthy', relay: { id: enrolled.relayId, status: 'Connected' } })
+  expect(approvedCluster).not.toHaveProperty('awaitsApproval')
   await expectError(approve(caller, clusterId), 'no_pending_relay')
   const onlineNodes = enrolled.nodes.map(({ id }) => ({ id, status: 'Online' as const }))
   const { claims } = await heartbeat(relay(), { ...report, nodes: onlineNodes })
@@ -207,14 +207,14 @@ test('removing the cluster or enrolling with a token refuses a relay that waits 
   const caller = await newCaller()
   const { enrollmentKey } = await newKey(caller, { requireApproval: true })
   const requests = [requestWith(enrollmentKey), requestWith(enrollmentKey)] as const
-  const [removed, replaced] = [await enrollRelay(requests[0]), await enrollRelay(requests[1])]
-  await Cluster.remove(caller, removed.clusterId)
-  const { enrollmentToken } = await issue(caller, replaced.clusterId)
+  const [removedRelay, replacedRelay] = [await enrollRelay(requests[0]), await enrollRelay(requests[1])]
+  await Cluster.remove(caller, removedRelay.clusterId)
+  const { enrollmentToken } = await issue(caller, replacedRelay.clusterId)
   await enrollRelay(enrollRequest(enrollmentToken))
-  for (const relay of [removed, replaced])
+  for (const relay of [removedRelay, replacedRelay])
     await expectError(heartbeat(relayCaller(caller, relay), report), 'relay_revoked')
   for (const request of requests) await expectError(enrollRelay(request), 'enrollment_key_invalid')
-  await expectError(approve(caller, replaced.clusterId), 'no_pending_relay')
+  await expectError(approve(caller, replacedRelay.clusterId), 'no_pending_relay')
 })
 
 test.each([

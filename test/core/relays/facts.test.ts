@@ -30,19 +30,22 @@ test('facts are asked for and stored once per hash; nodes and labels show them',
   const { nodes, relay, labels } = await read()
   expect(nodes).toMatchObject([{ name: 'a', status: 'Online', facts: { os: 'linux', cpus: 4 } }, { name: 'b' }])
   expect(relay).toMatchObject({ version: '0.2.0' })
-  const derived = { 'platform/os': 'linux', 'platform/arch': 'x86_64', 'platform/relay-version': '0.2.0' }
-  expect(labels).toEqual({ 'platform/type': 'Hypervisor', ...derived, 'facts/rack': 'B-12', 'facts/a/b': '' })
+  const derivedLabels = { 'platform/os': 'linux', 'platform/arch': 'x86_64', 'platform/relay-version': '0.2.0' }
+  expect(labels).toEqual({ 'platform/type': 'Hypervisor', ...derivedLabels, 'facts/rack': 'B-12', 'facts/a/b': '' })
 
-  const idle = await countStoreCalls(() => beat(enrolled, {}))
-  expect(await countStoreCalls(() => beat(enrolled, first))).toBe(idle)
-  expect(await countStoreCalls(() => beat(enrolled, { ...first, facts }))).toBe(idle)
+  const idleCalls = await countStoreCalls(() => beat(enrolled, {}))
+  expect(await countStoreCalls(() => beat(enrolled, first))).toBe(idleCalls)
+  expect(await countStoreCalls(() => beat(enrolled, { ...first, facts }))).toBe(idleCalls)
   // A node that goes offline keeps its facts.
   await beat(enrolled, { ...first, nodes: enrolled.heartbeat.nodes.slice(0, 1) })
   expect((await read()).nodes[1]).toMatchObject({ status: 'Offline', facts: { os: 'linux' } })
 
-  const changed = report(enrolled, ['linux', 'freebsd'])
-  await beat(enrolled, { ...second, facts: { ...changed, nodes: [...changed.nodes, { id: 'node_other', os: 'x' }] } })
-  expect((await read()).labels).toEqual({ 'platform/type': 'Hypervisor', ...derived, 'platform/os': 'mixed' })
+  const changedReport = report(enrolled, ['linux', 'freebsd'])
+  await beat(enrolled, {
+    ...second,
+    facts: { ...changedReport, nodes: [...changedReport.nodes, { id: 'node_other', os: 'x' }] },
+  })
+  expect((await read()).labels).toEqual({ 'platform/type': 'Hypervisor', ...derivedLabels, 'platform/os': 'mixed' })
   expect((await read()).nodes.map(({ facts: { os } = {} }) => os)).toEqual(['linux', 'freebsd'])
 })
 
@@ -52,9 +55,9 @@ test('facts of 2,000 nodes that are as long as possible fit into the store', asy
   const random = () => crypto.randomUUID() + crypto.randomUUID()
   const nodes = enrolled.relay.nodes.map(({ id }) => ({ id, os: random(), osVersion: random(), kernel: random() }))
   await beat(enrolled, { factsHash: '00000001', facts: { relayVersion: '1', custom: {}, nodes } })
-  const stored = (await Cluster.read(caller, enrolled.cluster.id)).nodes
-  expect(stored).toHaveLength(2000)
-  expect(stored[0]?.facts).toMatchObject({ kernel: nodes[0]?.kernel })
+  const storedNodes = (await Cluster.read(caller, enrolled.cluster.id)).nodes
+  expect(storedNodes).toHaveLength(2000)
+  expect(storedNodes[0]?.facts).toMatchObject({ kernel: nodes[0]?.kernel })
 })
 
 test('lists nodes of all clusters by selector, system and name, in pages', async () => {
@@ -72,9 +75,9 @@ test('lists nodes of all clusters by selector, system and name, in pages', async
   }
   const namesOf = async (query: Partial<NodeQuery>) =>
     (await listNodes(caller, { page: 1, pageSize: 100, ...query })).items.map(({ name }) => name)
-  const all = ['web-2', 'web-3', 'DB-3', 'db-1', 'db-2', 'web-1']
+  const nodeNames = ['web-2', 'web-3', 'DB-3', 'db-1', 'db-2', 'web-1']
   const cases: [Partial<NodeQuery>, string[]][] = [
-    [{}, all],
+    [{}, nodeNames],
     [{ search: ' db-' }, ['DB-3', 'db-1', 'db-2']],
     [{ os: 'freebsd' }, ['web-3', 'db-2']],
     [{ selector: 'env=prod' }, ['db-1', 'db-2', 'web-1']],
@@ -93,17 +96,17 @@ test('lists nodes of all clusters by selector, system and name, in pages', async
   })
 
   for (const [query, names] of [
-    [{}, all],
+    [{}, nodeNames],
     [{ sort: '-name' }, ['web-3', 'web-2', 'web-1', 'DB-3', 'db-2', 'db-1']],
   ] satisfies [Partial<NodeQuery>, string[]][]) {
-    const walked: string[] = []
+    const walkedNames: string[] = []
     let cursor: string | undefined
     do {
       const page = await listNodes(caller, { page: 1, pageSize: 2, cursor, ...query })
       if (cursor === undefined) expect(page).toMatchObject({ totalCount: 6, searchedAll: true })
-      walked.push(...page.items.map(({ name }) => name))
+      walkedNames.push(...page.items.map(({ name }) => name))
       cursor = page.nextCursor
     } while (cursor !== undefined)
-    expect(walked).toEqual(names)
+    expect(walkedNames).toEqual(names)
   }
 })

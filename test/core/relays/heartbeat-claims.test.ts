@@ -35,8 +35,8 @@ test('a heartbeat claims the oldest jobs for its free slots, and the same key re
   const leases = ({ claims }: typeof first) => claims.map(({ leaseId, payload }) => ({ leaseId, payload }))
   const second = await beat('key-0001', { freeSlots: 0 })
   expect([leases(second), second.moreJobs]).toEqual([leases(first), true])
-  const running = first.ids
-  expect(await beat('key-0002', { running })).toMatchObject({ ids: jobIds.slice(2), moreJobs: false })
+  const runningIds = first.ids
+  expect(await beat('key-0002', { running: runningIds })).toMatchObject({ ids: jobIds.slice(2), moreJobs: false })
   expect(await jobCounters(caller, enrolled)).toEqual([3, 1])
 })
 
@@ -74,14 +74,14 @@ test.each([
   ['a counted', 8, /^TransactWrite/, 1],
 ])('leaves out %s job that is cancelled in between', async (_, count, write, nth) => {
   const { caller, enrolled, jobIds, beat } = await waitingJobs(count)
-  const running = (await beat('key-0001', { freeSlots: count - 2 })).ids
-  await beat('key-0002', { freeSlots: 0, running })
-  const [cancelled = '', next = ''] = jobIds.slice(count - 2)
-  runBefore(write, () => Job.cancel(caller, cancelled), nth)
+  const runningIds = (await beat('key-0001', { freeSlots: count - 2 })).ids
+  await beat('key-0002', { freeSlots: 0, running: runningIds })
+  const [cancelledId = '', nextId = ''] = jobIds.slice(count - 2)
+  runBefore(write, () => Job.cancel(caller, cancelledId), nth)
   const { ids, jobs, moreJobs } = await beat('key-0003')
-  expect([[...ids, ...jobs], ids.length > 0 || moreJobs]).toEqual([count === 2 ? [next] : [], true])
-  expect((await beat('key-0003')).ids).toEqual([next])
-  expect((await Job.read(caller, next)).status).toBe('Running')
+  expect([[...ids, ...jobs], ids.length > 0 || moreJobs]).toEqual([count === 2 ? [nextId] : [], true])
+  expect((await beat('key-0003')).ids).toEqual([nextId])
+  expect((await Job.read(caller, nextId)).status).toBe('Running')
   expect((await jobCounters(caller, enrolled))[0]).toBe(count - 1)
 })
 
@@ -89,9 +89,9 @@ test('a repeated heartbeat that overtakes the first one returns all its claims',
   const { caller, jobIds, beat } = await waitingJobs(2)
   let overtaking: string[] = []
   runBefore(/^Update/, async () => void ({ ids: overtaking } = await beat('key-0001')), 3)
-  const overtaken = await beat('key-0001')
+  const overtakenBeat = await beat('key-0001')
   expect(overtaking).toEqual(jobIds)
-  expect(overtaken.ids).toEqual(jobIds)
+  expect(overtakenBeat.ids).toEqual(jobIds)
   for (const id of jobIds) expect((await Job.read(caller, id)).status).toBe('Running')
 })
 
@@ -113,8 +113,8 @@ test('an end records the start, unless the message about the claim or a renewed 
   for (const { jobId, leaseId } of claims)
     await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
   await recordStarts(caller.organisationId, jobIds)
-  const started = await pendingEvents(caller, 'job.started')
-  expect(started.map(({ subject }) => subject).toSorted()).toEqual(ids.toSorted())
+  const startEvents = await pendingEvents(caller, 'job.started')
+  expect(startEvents.map(({ subject }) => subject).toSorted()).toEqual(ids.toSorted())
   await drainOutbox(caller.organisationId)
   const { items } = await timeline(caller, enrolled.cluster.id, { page: 1, pageSize: 20 })
   const job = items.filter(({ resource }) => resource === jobIds[2]).map(({ title, actor }) => [title, actor?.kind])
@@ -161,12 +161,15 @@ test('a completion carries the last output, once', async () => {
 })
 
 test('a completion may carry all output, and output that is already stored is skipped', async () => {
-  const repeated = await claimedJob()
-  await append(repeated.enrolled.request(), repeated.jobId, { leaseId: repeated.leaseId, ...repeated.output(0, 'all') })
-  await repeated.finish(repeated.output(0, 'all'))
-  const only = await claimedJob()
-  await only.finish(only.output(0, 'all'))
-  expect([await repeated.read(), await only.read()]).toEqual([
+  const repeatedClaim = await claimedJob()
+  await append(repeatedClaim.enrolled.request(), repeatedClaim.jobId, {
+    leaseId: repeatedClaim.leaseId,
+    ...repeatedClaim.output(0, 'all'),
+  })
+  await repeatedClaim.finish(repeatedClaim.output(0, 'all'))
+  const singleClaim = await claimedJob()
+  await singleClaim.finish(singleClaim.output(0, 'all'))
+  expect([await repeatedClaim.read(), await singleClaim.read()]).toEqual([
     ['all', 'all'],
     ['all', 'all'],
   ])

@@ -41,9 +41,9 @@ async function newSite(caller: Caller, relayVersion = '0.0.1') {
       ...{ kind: 'relay' as const, relayId, organisationId: caller.organisationId, clusterId: id },
       ...{ tokenId: crypto.randomUUID(), issuedAtMs: Date.now() },
     })
-    const online = nodes.map((node) => ({ id: node.id, status: 'Online' as const }))
+    const onlineNodes = nodes.map((node) => ({ id: node.id, status: 'Online' as const }))
     const beat = (update?: Heartbeat['update']) =>
-      heartbeat(request(), { nodes: online, running: [], freeSlots: 1, ...(update && { update }) })
+      heartbeat(request(), { nodes: onlineNodes, running: [], freeSlots: 1, ...(update && { update }) })
     return { beat, leave: () => goodbye(request(), { reason: '' }) }
   }
   return {
@@ -63,12 +63,22 @@ async function newFleet(size: number, settings: object = {}) {
   const sweep = async () => advance(await record())
   const report = async ({ beat }: Pick<(typeof sites)[0], 'beat'>, status: 'completed' | 'rolledBack' | 'skipped') =>
     beat({ id, status, reason: 'exit 4' })
-  const offered = async (among = sites) => {
+  const findOfferedSites = async (among = sites) => {
     const updates = await Promise.all(among.map(async ({ beat }) => (await beat()).update))
     return among.filter((_, index) => updates[index] !== undefined)
   }
   const clusters = async (query: object = {}) => Update.listClusters(caller, id, { page: 1, pageSize: 100, ...query })
-  return { caller, sites, id, sweep, report, offered, record, clusters, read: () => Update.read(caller, id) }
+  return {
+    caller,
+    sites,
+    id,
+    sweep,
+    report,
+    offered: findOfferedSites,
+    record,
+    clusters,
+    read: () => Update.read(caller, id),
+  }
 }
 
 const counts = async ({ read }: { read: () => ReturnType<typeof Update.read> }) => (await read()).counts
@@ -76,35 +86,35 @@ const counts = async ({ read }: { read: () => ReturnType<typeof Update.read> }) 
 test('canaries complete first, then groups follow, and relays that are offline wait', async () => {
   const fleet = await newFleet(5, { canary: 1, maxConcurrent: 2 })
   const { caller, sites, sweep, report, offered } = fleet
-  const [offline, online] = [sites[4]!, sites.slice(0, 4)]
-  await offline.leave()
+  const [offlineSite, onlineSites] = [sites[4]!, sites.slice(0, 4)]
+  await offlineSite.leave()
   await sweep()
   await sweep()
-  const [canary, ...others] = await offered(online)
+  const [canary, ...others] = await offered(onlineSites)
   expect(others).toEqual([])
   await canary!.beat({ id: fleet.id, status: 'pending', reason: `ENOSPC\n${'x'.repeat(180)}` })
-  const waiting = async () => (await fleet.clusters({ status: 'Offered' })).items
-  expect(await waiting()).toMatchObject([{ clusterId: canary!.id, reason: `ENOSPC ${'x'.repeat(113)}` }])
+  const listOffered = async () => (await fleet.clusters({ status: 'Offered' })).items
+  expect(await listOffered()).toMatchObject([{ clusterId: canary!.id, reason: `ENOSPC ${'x'.repeat(113)}` }])
   await canary!.beat({ id: fleet.id, status: 'pending' })
-  expect((await waiting())[0]).not.toHaveProperty('reason')
+  expect((await listOffered())[0]).not.toHaveProperty('reason')
   expect((await canary!.beat()).update).toEqual({ id: fleet.id, version, ...relay })
   await Promise.all([report(canary!, 'completed'), report(canary!, 'completed')].map((each) => each.catch(() => {})))
   expect((await canary!.beat()).update).toBeUndefined()
   await Promise.all([sweep(), sweep(), sweep()])
   expect(await counts(fleet)).toEqual({ pending: 2, offered: 2, completed: 1, rolledBack: 0, skipped: 0 })
   for (const _ of [1, 2]) {
-    for (const site of await offered(online)) await report(site, 'completed')
+    for (const site of await offered(onlineSites)) await report(site, 'completed')
     await sweep()
   }
   expect(await fleet.read()).toMatchObject({ status: 'Running', counts: { completed: 4, offered: 0, pending: 1 } })
-  await offline.beat()
-  await offline.beat()
+  await offlineSite.beat()
+  await offlineSite.beat()
   await sweep()
-  expect(await report(offline, 'skipped')).not.toHaveProperty('update', expect.anything())
+  expect(await report(offlineSite, 'skipped')).not.toHaveProperty('update', expect.anything())
   await sweep()
   expect(await fleet.read()).toMatchObject({ status: 'Completed', counts: { completed: 4, skipped: 1 } })
-  const skipped = { clusterId: offline.id, name: offline.name, status: 'Skipped', reason: 'exit 4' }
-  expect((await fleet.clusters({ status: 'Skipped' })).items).toEqual([skipped])
+  const skippedCluster = { clusterId: offlineSite.id, name: offlineSite.name, status: 'Skipped', reason: 'exit 4' }
+  expect((await fleet.clusters({ status: 'Skipped' })).items).toEqual([skippedCluster])
   expect(await fleet.record()).not.toHaveProperty('duesk')
   await runProjections(caller)
   const actions = (await auditEntries(caller)).map(({ action }) => action)
@@ -202,15 +212,15 @@ test('a cancellation that is interrupted fails until its offers are withdrawn, b
 test('removed clusters are skipped, and a relay that enrolls again is offered the version again', async () => {
   const fleet = await newFleet(3, { canary: 2 })
   await fleet.sweep()
-  const [removed, replaced] = await fleet.offered()
-  await Cluster.remove(fleet.caller, removed!.id)
-  const relayOfSite = await replaced!.rejoin()
+  const [removedSite, replacedSite] = await fleet.offered()
+  await Cluster.remove(fleet.caller, removedSite!.id)
+  const relayOfSite = await replacedSite!.rejoin()
   expect((await relayOfSite.beat()).update).toBeUndefined()
   await fleet.sweep()
   expect(await counts(fleet)).toMatchObject({ pending: 0, offered: 2, skipped: 1 })
   await fleet.report(relayOfSite, 'completed')
-  const waiting = fleet.sites.find(({ id }) => id !== removed!.id && id !== replaced!.id)
-  await Cluster.remove(fleet.caller, waiting!.id)
+  const waitingSite = fleet.sites.find(({ id }) => id !== removedSite!.id && id !== replacedSite!.id)
+  await Cluster.remove(fleet.caller, waitingSite!.id)
   await fleet.sweep()
   expect(await fleet.record()).toMatchObject({ status: 'Completed' })
 })
@@ -218,14 +228,14 @@ test('removed clusters are skipped, and a relay that enrolls again is offered th
 test('relays with the version are skipped, one update runs at a time, and a heartbeat takes no further call', async () => {
   const caller = await newCaller()
   const sites = [await newSite(caller, '0.9.0'), await newSite(caller), await newSite(caller, version)]
-  const idle = await countStoreCalls(() => sites[1]!.beat())
-  const all = { target: { all: true as const } }
-  const outcomes = await Promise.allSettled([Update.create(caller, all), Update.create(caller, all)])
+  const idleCalls = await countStoreCalls(() => sites[1]!.beat())
+  const allClusters = { target: { all: true as const } }
+  const outcomes = await Promise.allSettled([Update.create(caller, allClusters), Update.create(caller, allClusters)])
   const created = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   expect(created).toMatchObject([{ counts: { pending: 1, skipped: 2 }, canary: 1, maxConcurrent: 50 }])
   await advance(parseRelayUpdate((await get(keys.relayUpdate(caller.organisationId, created[0]!.id))) ?? {}))
-  expect(await countStoreCalls(() => sites[1]!.beat({ id: created[0]!.id, status: 'completed' }))).toBe(idle)
-  expect((await errorOf(Update.create(caller, all))).message).toContain(created[0]!.id)
+  expect(await countStoreCalls(() => sites[1]!.beat({ id: created[0]!.id, status: 'completed' }))).toBe(idleCalls)
+  expect((await errorOf(Update.create(caller, allClusters))).message).toContain(created[0]!.id)
   expect(await Update.list(caller, { page: 1, pageSize: 5 })).toMatchObject({
     totalCount: 1,
     items: [{ status: 'Running' }],
@@ -244,9 +254,9 @@ test('pages of clusters contain each once, by status too, while their states cha
     await fleet.sweep()
   } while (cursor !== undefined)
   expect(ids).toEqual(fleet.sites.map(({ id }) => id).toReversed())
-  const offered = await fleet.clusters({ status: 'Offered', pageSize: 2 })
-  expect(offered).toMatchObject({ totalCount: 3, items: ids.slice(0, 2).map((clusterId) => ({ clusterId })) })
-  const next = { status: 'Offered', cursor: offered.nextCursor }
+  const offeredPage = await fleet.clusters({ status: 'Offered', pageSize: 2 })
+  expect(offeredPage).toMatchObject({ totalCount: 3, items: ids.slice(0, 2).map((clusterId) => ({ clusterId })) })
+  const next = { status: 'Offered', cursor: offeredPage.nextCursor }
   expect((await fleet.clusters(next)).items).toMatchObject([{ clusterId: ids[2], status: 'Offered' }])
   expect(await countStoreCalls(() => fleet.clusters(next))).toBe(3)
   for (const query of [{ ...next, status: 'Pending' }, { cursor: 'x' }])

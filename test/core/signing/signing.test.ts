@@ -49,7 +49,7 @@ beforeEach(async () => {
 })
 
 describe('an access token', () => {
-  const timed = async (validToken: string, issuedSeconds: number, expirySeconds: number): Promise<string> => {
+  const signTimed = async (validToken: string, issuedSeconds: number, expirySeconds: number): Promise<string> => {
     const { headerFields, claimFields } = forged.decodeToken(validToken)
     const [iat, exp] = [nowSeconds() + issuedSeconds, nowSeconds() + expirySeconds]
     const { access } = await forged.platformSigningKeys()
@@ -134,7 +134,7 @@ describe('an access token', () => {
     const validToken = await newToken()
     const { access } = await forged.platformSigningKeys()
     const { 'no subject': withoutSubject = '' } = forged.wrongClaims(validToken, access)
-    for (const token of [withoutSubject, await timed(validToken, -1000, -100)]) {
+    for (const token of [withoutSubject, await signTimed(validToken, -1000, -100)]) {
       const error = await verifyAccessToken(token).catch((cause: unknown) => cause)
       expect(error).toMatchObject({ extra: {}, cause: expect.any(Error) })
     }
@@ -148,39 +148,40 @@ describe('an access token', () => {
     [-907, -7, 'token_expired'],
     [-910, 3600, 'token_expired'],
   ])('issued at %i s that expires at %i s: %s', async (issuedSeconds, expirySeconds, code) => {
-    expect(await verify(await timed(await newToken(), issuedSeconds, expirySeconds))).toBe(code)
+    expect(await verify(await signTimed(await newToken(), issuedSeconds, expirySeconds))).toBe(code)
   })
 
   test('is verified without a store call when cached, until it expires', async () => {
-    const [cached, uncached] = [await newToken(), await newToken()]
-    await expectValid(cached)
-    expect(await countStoreCalls(() => verifyAccessToken(cached))).toBe(0)
-    expect(await verifyAccessToken(cached)).toBe(await verifyAccessToken(cached))
+    const [cachedToken, uncachedToken] = [await newToken(), await newToken()]
+    await expectValid(cachedToken)
+    expect(await countStoreCalls(() => verifyAccessToken(cachedToken))).toBe(0)
+    expect(await verifyAccessToken(cachedToken)).toBe(await verifyAccessToken(cachedToken))
     shiftClock(890_000)
-    await expectValid(cached)
+    await expectValid(cachedToken)
     shiftClock(11_000)
-    for (const token of [cached, uncached, cached, uncached]) expect(await verify(token)).toBe('token_expired')
+    for (const token of [cachedToken, uncachedToken, cachedToken, uncachedToken])
+      expect(await verify(token)).toBe('token_expired')
   })
 
   test('with an unknown key causes at most one store call in five seconds', async () => {
     shiftClock(301_000)
     const token = await newToken()
     expect(await countStoreCalls(() => verifyAccessToken(token))).toBe(1)
-    const unknown = async () => verify(await withKid(token, newId('job')))
-    expect(await countStoreCalls(unknown)).toBe(0)
+    const verifyUnknownKey = async () => verify(await withKid(token, newId('job')))
+    expect(await countStoreCalls(verifyUnknownKey)).toBe(0)
     shiftClock(11_000)
-    expect(await countStoreCalls(unknown)).toBe(1)
-    expect(await countStoreCalls(unknown)).toBe(0)
+    expect(await countStoreCalls(verifyUnknownKey)).toBe(1)
+    expect(await countStoreCalls(verifyUnknownKey)).toBe(0)
   })
 
   test('with a known key is accepted while the store is unavailable', async () => {
     const token = await newToken()
     await expectValid(await newToken())
     shiftClock(301_000)
-    const unknown = await withKid(token, 'unknown')
+    const unknownKeyToken = await withKid(token, 'unknown')
     using _ = failCommands()
     await expectValid(token)
-    await expect(verifyAccessToken(unknown)).rejects.not.toMatchObject({ code: 'unauthenticated' })
+    await expect(verifyAccessToken(unknownKeyToken)).rejects.not.toMatchObject({ code: 'unauthenticated' })
   })
 
   test('signed with a stolen key is valid for fifteen minutes, regardless of its expiry', async () => {
@@ -267,12 +268,12 @@ describe('a key rotation', () => {
   })
 
   test.each([false, true])('with a revocation invalidates the tokens of the old key (cached: %s)', async (isCached) => {
-    const stolen = await newToken()
-    if (isCached) await expectValid(stolen)
+    const stolenToken = await newToken()
+    if (isCached) await expectValid(stolenToken)
     await bootstrap({ rotate: 'access', withdraw: true })
     expect(await publishedKids()).toEqual([await currentKid()])
     shiftClock(6 * minuteMs)
-    await expectError(verifyAccessToken(stolen), 'unauthenticated')
+    await expectError(verifyAccessToken(stolenToken), 'unauthenticated')
     await expectValid(await newToken())
   })
 
@@ -328,8 +329,9 @@ test('setup, sign-in and refresh change nothing while the signing keys are unava
   expect(await complete(request)).toMatchObject({ tokenType: 'Bearer' })
   const tokens = await Session.signIn(credentials, origin)
   await withoutKeys(() => Session.refresh(tokens))
-  const refreshed = await Session.refresh(tokens)
-  const countSessions = async () => (await Session.list(await verifyAccessToken(refreshed.accessToken))).items.length
+  const refreshedTokens = await Session.refresh(tokens)
+  const countSessions = async () =>
+    (await Session.list(await verifyAccessToken(refreshedTokens.accessToken))).items.length
   const before = await countSessions()
   await withoutKeys(() => Session.signIn(credentials, origin))
   expect(await countSessions()).toBe(before)

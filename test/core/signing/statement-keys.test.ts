@@ -30,9 +30,9 @@ beforeEach(() => ensureKeys())
 
 test('each replaced key leads to the current one, which signs, and access keys stay', async () => {
   const first = await currentKey()
-  for (let replaced = 1; replaced <= 3; replaced++) {
+  for (let replacement = 1; replacement <= 3; replacement++) {
     await bootstrap({ rotate: 'statements' })
-    expect(await successorsOf(first.kid)).toHaveLength(replaced)
+    expect(await successorsOf(first.kid)).toHaveLength(replacement)
   }
   const { kid } = await currentKey()
   expect(await follow(first)).toBe(kid)
@@ -63,8 +63,8 @@ test.each(['statement-key.signed', 'statement-key.written'])(
     const first = await currentKey()
     const script = fileURLToPath(new URL('../support/rotate-keys.ts', import.meta.url))
     const env = { ...process.env, PLAT_FAILPOINT: `${failpoint}=kill` }
-    const killed = promisify(execFile)(process.execPath, [script, '0', 'statements'], { env })
-    await expect(killed).rejects.toMatchObject({ signal: 'SIGKILL' })
+    const killedRotation = promisify(execFile)(process.execPath, [script, '0', 'statements'], { env })
+    await expect(killedRotation).rejects.toMatchObject({ signal: 'SIGKILL' })
     await ensureKeys()
     expect(await follow(first)).toBe((await currentKey()).kid)
     await replaceStatementKey()
@@ -85,7 +85,7 @@ test('a key that another process made after the last read is undecided until the
 
 test('no statement leads from a withdrawn key, an unknown key, or one that was replaced eleven times', async () => {
   const first = await currentKey()
-  for (let replaced = 0; replaced < 10; replaced++) await replaceStatementKey()
+  for (let replacement = 0; replacement < 10; replacement++) await replaceStatementKey()
   expect(await successorsOf(first.kid)).toHaveLength(10)
   await replaceStatementKey()
   shiftClock(6000)

@@ -31,9 +31,9 @@ export const jobsForClusters = (clusterIds: readonly string[], count = clusterId
   Array.from({ length: count }, (_, index) => scriptJob(clusterIds[index % clusterIds.length] ?? '', payload))
 
 export async function submitAndExpand(caller: Caller, submission: Parameters<typeof Batch.submit>[1]) {
-  const accepted = await Batch.submit(caller, submission)
-  await advance(caller, accepted.batchId)
-  return accepted
+  const acceptedBatch = await Batch.submit(caller, submission)
+  await advance(caller, acceptedBatch.batchId)
+  return acceptedBatch
 }
 
 export const advance = (caller: Caller, batchId: string) =>

@@ -26,13 +26,13 @@ async function startHostile() {
   return hostile
 }
 
-const [plain = 0, secure = 0, dead = 0] = await freePorts(3)
-export const ports = { plain, secure, dead }
+const [plainPort = 0, securePort = 0, deadPort = 0] = await freePorts(3)
+export const ports = { plain: plainPort, secure: securePort, dead: deadPort }
 export const hostile = await startHostile()
 /** The platform must never connect to it. */
 export const canary = await startHostile()
 
-const reachable = [plain, secure, dead, hostile.port]
+const reachable = [plainPort, securePort, deadPort, hostile.port]
 process.env['PLAT_OUTBOUND_ALLOW'] = reachable.flatMap((port) => [`localhost:${port}`, `127.0.0.1:${port}`]).join()
 
 /** Certificates of an authority other than that of slapd. */

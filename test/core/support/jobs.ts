@@ -38,9 +38,9 @@ export async function waitingJob(payload: object = {}, overrides: object = {}) {
 }
 
 export async function runningJob(payload: object = {}) {
-  const waiting = await waitingJob(payload)
-  const { leaseId } = await claim(waiting.enrolled.request(), waiting.jobId, undefined)
-  return { ...waiting, leaseId }
+  const waitingJobState = await waitingJob(payload)
+  const { leaseId } = await claim(waitingJobState.enrolled.request(), waitingJobState.jobId, undefined)
+  return { ...waitingJobState, leaseId }
 }
 
 /** The completion report of a relay, with the same exit code for all nodes. */

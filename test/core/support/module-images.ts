@@ -18,9 +18,9 @@ export const temporaryKey = generateKeyPair()
 const notAfter = new Date(Date.now() + 24 * 3_600_000).toISOString()
 
 /** A registry that accepts connections but sends no response. */
-const silent = createServer(() => {})
-await once(silent.listen(0, '127.0.0.1'), 'listening')
-export const unresponsiveHost = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+const silentServer = createServer(() => {})
+await once(silentServer.listen(0, '127.0.0.1'), 'listening')
+export const unresponsiveHost = `127.0.0.1:${(silentServer.address() as AddressInfo).port}`
 
 Object.assign(process.env, {
   PLAT_REGISTRY_ALLOW: `${registry.host},${unresponsiveHost}`,
@@ -32,11 +32,11 @@ Object.assign(process.env, {
 
 afterAll(async () => {
   await registry[Symbol.asyncDispose]()
-  silent.close()
-  silent.closeAllConnections()
+  silentServer.close()
+  silentServer.closeAllConnections()
 })
 
-const bundled = build({
+const bundle = build({
   entryPoints: [new URL('actor-module.ts', import.meta.url).pathname],
   bundle: true,
   platform: 'node',
@@ -68,7 +68,7 @@ export async function pushModule(module: PushedModule) {
     events: module.subscribes ?? [],
     ...spec,
   })
-  const { outputFiles } = await bundled
+  const { outputFiles } = await bundle
   return registry.push(id, {
     manifest,
     ...module,

@@ -112,10 +112,10 @@ export const catalogRelease = (
 })
 
 export async function putCatalog(repositories: Record<string, CatalogRelease[]>, problems: string[] = []) {
-  const scanned = Object.entries(repositories).map(([reference, releases], sourceIndex) => ({
+  const scannedSources = Object.entries(repositories).map(([reference, releases], sourceIndex) => ({
     reference,
     sourceIndex,
     releases,
   }))
-  await storeCatalog({ repositories: scanned, scan: { scannedAtMs: now(), problems } }, await readCatalog())
+  await storeCatalog({ repositories: scannedSources, scan: { scannedAtMs: now(), problems } }, await readCatalog())
 }

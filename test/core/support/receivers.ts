@@ -42,14 +42,14 @@ const localhost = (host: string): string => host.replace('127.0.0.1', 'localhost
 
 /** A receiver that only `PLAT_OUTBOUND_ALLOW` lists. */
 export const unlistedReceiver = await startReceiver()
-const available = await Promise.all(Array.from({ length: 50 }, startReceiver))
+const unusedReceivers = await Promise.all(Array.from({ length: 50 }, startReceiver))
 
-process.env['PLAT_WEBHOOK_ALLOW'] = available.map(({ host }) => host).join(',')
+process.env['PLAT_WEBHOOK_ALLOW'] = unusedReceivers.map(({ host }) => host).join(',')
 // The allowlist of operators must not apply to webhooks.
 process.env['PLAT_OUTBOUND_ALLOW'] = [unlistedReceiver.host, localhost(unlistedReceiver.host)].join(',')
 
 export function newReceiver(): Receiver {
-  const receiver = available.pop()
+  const receiver = unusedReceivers.pop()
   if (receiver === undefined) throw new Error('No receivers left; start more of them.')
   return receiver
 }

@@ -97,15 +97,18 @@ describe('a check without access to the registry', () => {
     await push('1.2.0')
     await push('1.3.0', { signer: false })
     await check(caller)
-    const [updated, newer] = [await loadUpdatesAt('1.2.0'), await loadUpdatesAt('1.4.0')]
+    const [updatedModule, newerModule] = [await loadUpdatesAt('1.2.0'), await loadUpdatesAt('1.4.0')]
     const current = { currentVersion: '1.2.0', latestVersion: '1.2.0', updateAvailable: false }
-    expect(await stopDuring(() => updated.check(caller))).toMatchObject({ ...current, refused: [{ version: '1.3.0' }] })
-    expect(await stopDuring(() => newer.check(caller))).toMatchObject({ latestVersion: '1.4.0', refused: [] })
+    expect(await stopDuring(() => updatedModule.check(caller))).toMatchObject({
+      ...current,
+      refused: [{ version: '1.3.0' }],
+    })
+    expect(await stopDuring(() => newerModule.check(caller))).toMatchObject({ latestVersion: '1.4.0', refused: [] })
   })
 })
 
 describe('a new release', () => {
-  const announced = async (caller: Caller) =>
+  const announcements = async (caller: Caller) =>
     (await pendingEvents(caller, 'update.available')).map(({ data }) => data['version'])
 
   test('is announced once to platform administrators', async () => {
@@ -132,7 +135,7 @@ describe('a new release', () => {
     await Promise.all([1, 2, 3, 4].map(() => check(caller)))
     runBefore(/TransactWrite/, () => check(caller))
     await check(caller)
-    expect(await announced(caller)).toEqual(['1.2.0'])
+    expect(await announcements(caller)).toEqual(['1.2.0'])
   })
 
   test('is not announced again after it was withdrawn', async () => {
@@ -150,17 +153,17 @@ describe('a new release', () => {
       await change()
       await check(caller)
     }
-    expect(await announced(caller)).toEqual(['1.2.0', '1.3.0', '1.2.1'])
+    expect(await announcements(caller)).toEqual(['1.2.0', '1.3.0', '1.2.1'])
   })
 
   test('is announced when it becomes applicable', async () => {
     const caller = await newPlatformAdmin()
     await push('1.2.0', { signer: false })
     await check(caller)
-    expect(await announced(caller)).toEqual([])
+    expect(await announcements(caller)).toEqual([])
     await push('1.2.0')
     await check(caller)
-    expect(await announced(caller)).toEqual(['1.2.0'])
+    expect(await announcements(caller)).toEqual(['1.2.0'])
   })
 })
 

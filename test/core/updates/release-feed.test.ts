@@ -114,8 +114,8 @@ test('finds incompatibilities', async () => {
   const { document } = await push('1.2.0')
   const release = await findRelease('1.2.0')
   const check = (current: string, change: object = {}) => {
-    const changed: Release = { ...release, document: { ...document, ...change } }
-    const { code, reason } = findIncompatibility(changed, current) ?? {}
+    const changedRelease: Release = { ...release, document: { ...document, ...change } }
+    const { code, reason } = findIncompatibility(changedRelease, current) ?? {}
     return code && `${code}: ${reason}`
   }
   expect([check('1.1.0'), check('1.2.0-rc.1'), check('1.1.0', { minFrom: '1.1.0' })]).toEqual(Array(3).fill(undefined))
@@ -194,8 +194,8 @@ test.each(sampled(invalidReleases, 2))('rejects a release %s', async (_, options
   const { digest } = await push('1.2.0', options)
   const { code, message } = await errorOf(findRelease('1.2.0'))
   expect([code, message]).toEqual([unavailable, expect.stringMatching(reason)])
-  const refused = [{ version: '1.2.0', reason: expect.stringMatching(reason) }]
-  expect(await newestRelease('0.1.0')).toEqual({ refused })
+  const refusedReleases = [{ version: '1.2.0', reason: expect.stringMatching(reason) }]
+  expect(await newestRelease('0.1.0')).toEqual({ refused: refusedReleases })
   // A digest does not depend on the tag.
   if (!String(reason).includes('tag')) expect(await messageOf(releaseByDigest(source, digest))).toMatch(reason)
 })
@@ -208,9 +208,9 @@ test('rejects a manifest that was changed after it was signed', async () => {
 })
 
 test('rejects the signature of another release', async () => {
-  const signed = await push('1.2.0')
+  const signedRelease = await push('1.2.0')
   const other = await push('1.3.0', { signer: false })
-  const [referrer] = await client.referrers(repository, signed.digest)
+  const [referrer] = await client.referrers(repository, signedRelease.digest)
   const signature = await manifestOf(referrer?.digest ?? '')
   const subject = await client.resolve(repository, other.digest)
   if (subject === undefined) throw new Error('The release does not exist.')

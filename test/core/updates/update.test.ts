@@ -54,7 +54,7 @@ const repository = `${registry.host}/${registry.repository}`
 const apply = (targetVersion: string) => ({ action: 'apply' as const, targetVersion })
 const rollback = { action: 'rollback' as const }
 const applied = { version: '1.1.0', repository: 'registry.example.com/releases', digest: `sha256:${'1'.repeat(64)}` }
-const previous = { ...applied, version: '0.0.9' }
+const previousRelease = { ...applied, version: '0.0.9' }
 const route = 'PUT /api/v1/platform/updates/apply'
 
 async function operationOf({ organisationId }: { organisationId: string }, jobId: string) {
@@ -68,10 +68,10 @@ test('accepts an update: locks the platform, stores the operation and queues it'
   const { organisationId, userId } = caller
   const relay = { sha256: 'a'.repeat(64), signature: 'c2ln' }
   const { digest } = await push('1.2.0', { document: { relay } })
-  const accepted = await update(caller, apply('1.2.0'))
-  const { jobId } = accepted
-  expect(accepted).toEqual({ jobId, ...apply('1.2.0'), status: 'InProgress' })
-  expect(UpdateAccepted.parse(accepted)).toEqual(accepted)
+  const acceptedUpdate = await update(caller, apply('1.2.0'))
+  const { jobId } = acceptedUpdate
+  expect(acceptedUpdate).toEqual({ jobId, ...apply('1.2.0'), status: 'InProgress' })
+  expect(UpdateAccepted.parse(acceptedUpdate)).toEqual(acceptedUpdate)
   expect(await readUpdateState()).toEqual({ jobId, revision: 1 })
   const release = { version: '1.2.0', repository, digest, relay }
   const plan = updatePlan(await operationOf(caller, jobId))
@@ -150,23 +150,23 @@ test('distinguishes a missing release from an unreachable registry', async () =>
 test('checks the current rights of the caller', async () => {
   await push('1.2.0')
   const caller = await newPlatformAdmin()
-  const revoked = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
-  await expectError(update(revoked, apply('1.2.0')), 'forbidden')
+  const revokedCaller = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
+  await expectError(update(revokedCaller, apply('1.2.0')), 'forbidden')
   await transact([remove(keys.user(caller.organisationId, caller.userId))])
   await expectError(update(caller, apply('1.2.0')), 'unauthenticated')
 })
 
 test('rolls back to the previous release without the registry', async () => {
   const caller = await newPlatformAdmin()
-  await storeUpdateState({ version }, previous)
+  await storeUpdateState({ version }, previousRelease)
   const { jobId, ...accepted } = await stopDuring(() => update(caller, rollback))
   expect(accepted).toEqual({ action: 'rollback', targetVersion: '0.0.9', status: 'InProgress' })
   const operation = await operationOf(caller, jobId)
   const payload = { action: 'rollback', targetVersion: '0.0.9', previousVersion: version, image: expect.any(String) }
   expect(operation).toMatchObject({ type: 'PlatformRollback', payload })
   expect(operation.steps.map(({ name }) => name)).toEqual(['preflight', 'stage', 'smoke', 'shift-100', 'commit'])
-  expect(updatePlan(operation)).toEqual({ action: 'rollback', release: previous, before: { version } })
-  expect(await readUpdateState()).toMatchObject({ jobId, previous })
+  expect(updatePlan(operation)).toEqual({ action: 'rollback', release: previousRelease, before: { version } })
+  expect(await readUpdateState()).toMatchObject({ jobId, previous: previousRelease })
 })
 
 test('rolls back to a deployed version', async () => {
@@ -182,9 +182,9 @@ test('rejects a rollback without a previous version, after a deployment, and to 
   await expectError(update(caller, rollback), 'no_previous_version')
   await storeUpdateState({ version })
   await expectError(update(caller, { ...rollback, targetVersion: '0.0.9' }), 'no_previous_version')
-  await storeUpdateState({ version: '0.0.8' }, previous)
+  await storeUpdateState({ version: '0.0.8' }, previousRelease)
   await expectError(update(caller, rollback), 'no_previous_version')
-  await storeUpdateState({ version }, previous)
+  await storeUpdateState({ version }, previousRelease)
   const { code, message } = await errorOf(update(caller, { ...rollback, targetVersion: '0.0.8' }))
   expect([code, message]).toEqual(['version_not_available', expect.stringContaining('0.0.9')])
 })
@@ -199,14 +199,14 @@ describe('an accepted update', () => {
     release = { version: '1.2.0', repository, digest }
   })
 
-  const forced = { force: true }
-  const completed = { status: 'Completed', outcome: 'Version 1.2.0 is active.' } as const
-  const failed = { status: 'Failed', outcome: 'One of ten calls failed.' } as const
-  const deployed = { version }
+  const forcedRequest = { force: true }
+  const completedEnd = { status: 'Completed', outcome: 'Version 1.2.0 is active.' } as const
+  const failedEnd = { status: 'Failed', outcome: 'One of ten calls failed.' } as const
+  const deployedRelease = { version }
   const finishEvents = () => pendingEvents(caller, 'update.completed', 'update.failed', 'update.rolled_back')
 
   async function claimedUpdate(request: Parameters<typeof update>[1] = apply('1.2.0')) {
-    const { jobId } = await update(caller, { ...request, ...forced })
+    const { jobId } = await update(caller, { ...request, ...forcedRequest })
     return { jobId, operation: await claimUpdateOperation(caller, jobId) }
   }
 
@@ -218,7 +218,7 @@ describe('an accepted update', () => {
   })
 
   test('rejects an update that another one overtakes', async () => {
-    await storeUpdateState(deployed, { version: '0.0.9' })
+    await storeUpdateState(deployedRelease, { version: '0.0.9' })
     runBefore(/TransactWrite/, () => update(caller, rollback))
     await expectError(update(caller, apply('1.2.0')), 'update_in_progress')
     expect(await pendingEvents(caller, 'update.started')).toMatchObject([{ data: { action: 'rollback' } }])
@@ -230,13 +230,13 @@ describe('an accepted update', () => {
       apply('1.2.0'),
       { ...apply('1.2.0'), targetVersion: '1.3.0' },
       rollback,
-      { ...rollback, ...forced },
+      { ...rollback, ...forcedRequest },
     ]) {
       await expectError(update(caller, request), 'update_in_progress')
     }
     // The job ends, but its lock is not released.
-    expect(await finishOperation(operation, failed)).toBe(true)
-    await expect(finishUpdate(operation, failed)).rejects.toThrow(LeaseLost)
+    expect(await finishOperation(operation, failedEnd)).toBe(true)
+    await expect(finishUpdate(operation, failedEnd)).rejects.toThrow(LeaseLost)
     await drainOutbox(caller.organisationId)
     const { jobId } = await update(caller, apply('1.2.0'))
     expect(await readUpdateState()).toEqual({ jobId, revision: 2 })
@@ -260,18 +260,18 @@ describe('an accepted update', () => {
     async (state) => {
       const organisationId = await newTenant()
       await storeJob(organisationId, 'Running')
-      const counted = transitionOf(
+      const countChange = transitionOf(
         { clusterId: newId('clus') },
         undefined,
         state.endsWith('Running') ? 'Running' : 'Queued',
       )
-      await commitEffects(system(organisationId), { transitions: [counted] })
+      await commitEffects(system(organisationId), { transitions: [countChange] })
       if (state !== 'not counted yet') await drainOutbox(organisationId)
       await expectError(update(caller, apply('1.2.0')), 'active_jobs')
       expect(await readUpdateState()).toEqual({ revision: 0 })
-      await storeUpdateState(deployed, { version: '0.0.9' })
+      await storeUpdateState(deployedRelease, { version: '0.0.9' })
       await expectError(update(caller, rollback), 'active_jobs')
-      expect(await update(caller, { ...apply('1.2.0'), ...forced })).toMatchObject({ status: 'InProgress' })
+      expect(await update(caller, { ...apply('1.2.0'), ...forcedRequest })).toMatchObject({ status: 'InProgress' })
     },
   )
 
@@ -301,17 +301,20 @@ describe('an accepted update', () => {
     await expectError(update(caller, rollback), 'no_previous_version')
     const requester = [caller, 'PlatformAdmin'] as const
     expect(await requestErrorCode('updates', route, requester, apply('1.2.0'))).toBe('active_jobs')
-    await update(caller, { ...apply('1.2.0'), ...forced })
+    await update(caller, { ...apply('1.2.0'), ...forcedRequest })
     const other = { ...apply('1.2.0'), targetVersion: '9.9.9' }
     expect(await requestErrorCode('updates', route, requester, other)).toBe('update_in_progress')
   })
 
   test('activates the release of a completed update and keeps the previous one', async () => {
-    await storeUpdateState(deployed, previous)
+    await storeUpdateState(deployedRelease, previousRelease)
     const { jobId, operation } = await claimedUpdate()
-    expect(await countStoreCalls(() => finishUpdate(operation, completed))).toBe(1)
-    expect(await readUpdateState()).toEqual({ current: release, previous: deployed, revision: 9 })
-    expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed', result: { output: completed.outcome } })
+    expect(await countStoreCalls(() => finishUpdate(operation, completedEnd))).toBe(1)
+    expect(await readUpdateState()).toEqual({ current: release, previous: deployedRelease, revision: 9 })
+    expect(await Job.read(caller, jobId)).toMatchObject({
+      status: 'Completed',
+      result: { output: completedEnd.outcome },
+    })
     const data = { jobId, version: '1.2.0', previousVersion: version }
     const [event, ...others] = await finishEvents()
     expect([event, others]).toMatchObject([{ name: 'update.completed', subject: jobId, data }, []])
@@ -319,32 +322,32 @@ describe('an accepted update', () => {
   })
 
   test('swaps the two releases at a rollback', async () => {
-    await storeUpdateState(deployed, previous)
+    await storeUpdateState(deployedRelease, previousRelease)
     const { jobId, operation } = await claimedUpdate(rollback)
-    await finishUpdate(operation, completed)
-    expect(await readUpdateState()).toEqual({ current: previous, previous: deployed, revision: 9 })
+    await finishUpdate(operation, completedEnd)
+    expect(await readUpdateState()).toEqual({ current: previousRelease, previous: deployedRelease, revision: 9 })
     const data = { jobId, version: '0.0.9', previousVersion: version }
     expect(await finishEvents()).toMatchObject([{ name: 'update.rolled_back', data }])
     const rolledBack = await loadUpdatesAt('0.0.9')
     expect(await rolledBack.check(caller)).toMatchObject({ currentVersion: '0.0.9', previousVersion: version })
-    expect(await rolledBack.update(caller, { ...rollback, ...forced })).toMatchObject({ targetVersion: version })
+    expect(await rolledBack.update(caller, { ...rollback, ...forcedRequest })).toMatchObject({ targetVersion: version })
   })
 
   test.each([apply('1.2.0'), rollback])(
     'changes no release and releases the lock after a failure of %o',
     async (request) => {
-      await storeUpdateState(deployed, previous)
+      await storeUpdateState(deployedRelease, previousRelease)
       const { jobId, operation } = await claimedUpdate(request)
-      await finishUpdate(operation, failed)
-      expect(await readUpdateState()).toEqual({ current: deployed, previous: previous, revision: 9 })
+      await finishUpdate(operation, failedEnd)
+      expect(await readUpdateState()).toEqual({ current: deployedRelease, previous: previousRelease, revision: 9 })
       expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'update_failed' })
       const { action } = request
       const target = action === 'apply' ? '1.2.0' : '0.0.9'
-      const data = { jobId, action, version: target, previousVersion: version, message: failed.outcome }
+      const data = { jobId, action, version: target, previousVersion: version, message: failedEnd.outcome }
       const [event] = await finishEvents()
       expect(event).toMatchObject({ name: 'update.failed', data })
       expect(eventSchemas['update.failed'].parse(event?.data)).toEqual(data)
-      expect(await update(caller, { ...rollback, ...forced })).toMatchObject({ status: 'InProgress' })
+      expect(await update(caller, { ...rollback, ...forcedRequest })).toMatchObject({ status: 'InProgress' })
     },
   )
 
@@ -357,11 +360,11 @@ describe('an accepted update', () => {
 
   test('notifies platform administrators of results', async () => {
     const other = await newCaller(caller.organisationId, 'OrgAdmin')
-    await finishUpdate((await claimedUpdate()).operation, failed)
-    await storeUpdateState(deployed, previous)
-    await finishUpdate((await claimedUpdate(rollback)).operation, completed)
-    await storeUpdateState(deployed, previous)
-    await finishUpdate((await claimedUpdate()).operation, completed)
+    await finishUpdate((await claimedUpdate()).operation, failedEnd)
+    await storeUpdateState(deployedRelease, previousRelease)
+    await finishUpdate((await claimedUpdate(rollback)).operation, completedEnd)
+    await storeUpdateState(deployedRelease, previousRelease)
+    await finishUpdate((await claimedUpdate()).operation, completedEnd)
     await drainOutbox(caller.organisationId)
     const { items } = await listNotifications(caller)
     expect(items.map(({ type, severity, title }) => [type, severity, title]).toReversed()).toEqual([
@@ -376,10 +379,10 @@ describe('an accepted update', () => {
     const { jobId, operation } = await claimedUpdate()
     advanceClock(operationLeaseMs + 1)
     const next = await claimed(operation)
-    await expect(finishUpdate(operation, completed)).rejects.toThrow(LeaseLost)
+    await expect(finishUpdate(operation, completedEnd)).rejects.toThrow(LeaseLost)
     expect(await readUpdateState()).toEqual({ jobId, revision: 1 })
-    await finishUpdate(next, failed)
-    await expect(finishUpdate(next, completed)).rejects.toThrow(LeaseLost)
+    await finishUpdate(next, failedEnd)
+    await expect(finishUpdate(next, completedEnd)).rejects.toThrow(LeaseLost)
     expect(await readUpdateState()).toEqual({ revision: 2 })
     expect(await finishEvents()).toHaveLength(1)
   })
@@ -391,9 +394,9 @@ describe('an accepted update', () => {
     const { jobId, operation } = await claimedUpdate()
     await lose()
     const before = await readUpdateState()
-    await finishUpdate(operation, completed)
+    await finishUpdate(operation, completedEnd)
     expect(await readUpdateState()).toEqual(before)
     expect((await Job.read(caller, jobId)).status).toBe('Completed')
-    await expect(finishUpdate(operation, completed)).rejects.toThrow(LeaseLost)
+    await expect(finishUpdate(operation, completedEnd)).rejects.toThrow(LeaseLost)
   })
 })

@@ -80,10 +80,10 @@ test('does not send pending events of jobs of a removed cluster, but sends those
   await runProjections(caller.organisationId, [webhookProjection])
   advanceClock(hourMs)
   await drainDeliveries(reference)
-  const sent = receiver.requests.map(({ body }) => JSON.parse(body))
-  const jobEvents = sent.filter(({ type }) => type === 'platform.job.completed')
+  const sentEvents = receiver.requests.map(({ body }) => JSON.parse(body))
+  const jobEvents = sentEvents.filter(({ type }) => type === 'platform.job.completed')
   expect(jobEvents.map(({ data }) => data.clusterId)).toEqual([kept.id])
-  expect(sent.map(({ type }) => type)).toContain('platform.cluster.deleted')
+  expect(sentEvents.map(({ type }) => type)).toContain('platform.cluster.deleted')
   expect((await deliveriesOf(caller, id)).map(({ status }) => status)).not.toContain('Pending')
 })
 
@@ -162,14 +162,14 @@ test('a projection stores deliveries of three webhooks concurrently', async () =
 test('a projection enqueues each webhook once, and the sweep enqueues lost messages again', async () => {
   const [caller, receiver] = [await newCaller(), newReceiver()]
   const [first, second] = [await subscribe(caller, receiver), await subscribe(caller, receiver)]
-  const both = [first.id, second.id].toSorted()
+  const webhookIds = [first.id, second.id].toSorted()
   await sweep()
   const enqueuedBy = async (work: () => Promise<unknown>) =>
-    (await webhooksEnqueuedBy(work)).filter((id) => both.includes(id)).toSorted()
-  expect(await enqueuedBy(() => publishEvents(caller, ...newEvents(3)))).toEqual(both)
+    (await webhooksEnqueuedBy(work)).filter((id) => webhookIds.includes(id)).toSorted()
+  expect(await enqueuedBy(() => publishEvents(caller, ...newEvents(3)))).toEqual(webhookIds)
   expect(await enqueuedBy(sweep)).toEqual([])
   advanceClock(60_000)
-  expect(await enqueuedBy(sweep)).toEqual(both)
+  expect(await enqueuedBy(sweep)).toEqual(webhookIds)
   await Promise.all([drainDeliveries(first.reference), drainDeliveries(second.reference)])
   expect(receiver.requests).toHaveLength(6)
   advanceClock(60_000)
@@ -212,9 +212,9 @@ test('redelivers an event with the same body and id', async () => {
   const { caller, receiver, secret, reference, id } = await subscription()
   await publishEvents(caller, newEvent())
   await drainDeliveries(reference)
-  const [delivered] = await deliveriesOf(caller, id)
-  const renewed = await Delivery.redeliver(caller, id, delivered?.id ?? '')
-  expect([renewed.id, renewed.status, renewed.attempts.length]).toEqual([delivered?.id, 'Pending', 1])
+  const [delivery] = await deliveriesOf(caller, id)
+  const redelivery = await Delivery.redeliver(caller, id, delivery?.id ?? '')
+  expect([redelivery.id, redelivery.status, redelivery.attempts.length]).toEqual([delivery?.id, 'Pending', 1])
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(2)
   expect(new Set(receiver.requests.map(({ body, headers }) => [headers['webhook-id'], body].join())).size).toBe(1)
@@ -238,14 +238,18 @@ test('a redelivery request replaces the scheduled retry', async () => {
 
 test('sends a test event to its webhook only, regardless of the subscription', async () => {
   const [caller, receiver, otherReceiver] = [await newCaller(), newReceiver(), newReceiver()]
-  const tested = await subscribe(caller, receiver, ['platform.job.failed'])
+  const testedWebhook = await subscribe(caller, receiver, ['platform.job.failed'])
   const other = await subscribe(caller, otherReceiver, ['*'])
-  const delivery = await Delivery.test(caller, tested.id)
+  const delivery = await Delivery.test(caller, testedWebhook.id)
   expect(delivery).toMatchObject({ status: 'Pending', eventType: 'platform.webhook.tested', attempts: [] })
   await runProjections(caller.organisationId, [webhookProjection])
-  await Promise.all([drainDeliveries(tested.reference), drainDeliveries(other.reference)])
-  expect(receiver.requests.map((request) => verifyDelivery(tested.secret, request))).toEqual([
-    expect.objectContaining({ id: delivery.eventId, type: 'platform.webhook.tested', data: { webhookId: tested.id } }),
+  await Promise.all([drainDeliveries(testedWebhook.reference), drainDeliveries(other.reference)])
+  expect(receiver.requests.map((request) => verifyDelivery(testedWebhook.secret, request))).toEqual([
+    expect.objectContaining({
+      id: delivery.eventId,
+      type: 'platform.webhook.tested',
+      data: { webhookId: testedWebhook.id },
+    }),
   ])
   expect(otherReceiver.requests).toEqual([])
 })
@@ -387,8 +391,8 @@ test('after rotations of the secret, each replaced secret keeps signing for 24 h
   runBefore(/^TransactWrite/, () => Webhook.rotateSecret(caller, id))
   await expectError(Webhook.rotateSecret(caller, id), 'conflict')
   advanceClock(12 * hourMs)
-  const rotated = await Webhook.rotateSecret(caller, id)
-  expect(Date.parse(rotated.previousSecretExpiresAt ?? '') - now()).toBeCloseTo(24 * hourMs, -5)
+  const rotation = await Webhook.rotateSecret(caller, id)
+  expect(Date.parse(rotation.previousSecretExpiresAt ?? '') - now()).toBeCloseTo(24 * hourMs, -5)
   for (const [elapsedHours, isValid, signatures] of [
     [11, true, 3],
     [2, false, 2],
@@ -399,7 +403,7 @@ test('after rotations of the secret, each replaced secret keeps signing for 24 h
     const request = receiver.requests.at(-1)
     assert(request !== undefined)
     expect(String(request.headers['webhook-signature']).split(' ')).toHaveLength(signatures)
-    expect(verifyDelivery(rotated.secret, request, now())).toMatchObject({ type: 'platform.cluster.deleted' })
+    expect(verifyDelivery(rotation.secret, request, now())).toMatchObject({ type: 'platform.cluster.deleted' })
     const verifyOld = () => verifyDelivery(secret, request, now())
     if (isValid) expect(verifyOld()).toBeDefined()
     else expect(verifyOld).toThrow()
@@ -485,8 +489,8 @@ test('disables a webhook after twenty consecutive failures and delivers pending 
   }
   expect(await pendingRecords(caller.organisationId)).toEqual([])
   await drainDeliveries(reference)
-  const disabled = { enabled: false, failureCount: failureLimit, disabledAt: expect.any(String) }
-  expect(await firstWebhook(caller)).toMatchObject(disabled)
+  const disabledState = { enabled: false, failureCount: failureLimit, disabledAt: expect.any(String) }
+  expect(await firstWebhook(caller)).toMatchObject(disabledState)
   const data = { webhookId: id, url: new URL(url).origin, createdBy: caller.userId }
   expect((await pendingRecords(caller.organisationId)).map(({ events, audit }) => [audit?.action, events])).toEqual([
     ['webhook.disable', [{ id: expect.any(String), name: 'webhook.disabled', subject: id, data }]],
@@ -534,13 +538,13 @@ test('disables a webhook at once after status 410', async () => {
 
 test.each([400, 401, 404, 422])('events rejected with status %d delay no other event', async (status) => {
   const { caller, receiver, id, publishAndDrain } = await failingSubscription(204)
-  const rejected = newEvents(12)
+  const rejectedEvents = newEvents(12)
   receiver.respond = (_, response) => {
-    const isRejected = rejected.some(({ subject }) => receiver.requests.at(-1)?.body.includes(subject))
+    const isRejected = rejectedEvents.some(({ subject }) => receiver.requests.at(-1)?.body.includes(subject))
     response.writeHead(isRejected ? status : 204).end()
   }
-  await publishAndDrain(...rejected, newEvent())
-  expect(await statusesOf(caller, id)).toEqual(['Delivered', ...rejected.map(() => 'Pending')])
+  await publishAndDrain(...rejectedEvents, newEvent())
+  expect(await statusesOf(caller, id)).toEqual(['Delivered', ...rejectedEvents.map(() => 'Pending')])
   // Each has its own schedule: none is retried at once.
   expect(receiver.requests).toHaveLength(13)
   expect(await firstWebhook(caller)).toMatchObject({ enabled: true, failureCount: 0 })
@@ -560,13 +564,13 @@ test('rejected events do not lengthen the back-off', async () => {
 
 test('delivers new events before retries when a back-off ends', async () => {
   const { caller, receiver, reference, publishAndDrain } = await failingSubscription(503)
-  const [failed, fresh] = [newEvent(), newEvent()]
-  await publishAndDrain(failed)
+  const [failedEvent, freshEvent] = [newEvent(), newEvent()]
+  await publishAndDrain(failedEvent)
   advanceClock(20_000)
-  await publishEvents(caller, fresh)
+  await publishEvents(caller, freshEvent)
   receiver.respondWith(204)
   await drainDeliveries(reference)
   expect(receiver.requests.map(({ body }) => JSON.parse(body).subject)).toEqual(
-    [failed, fresh, failed].map(({ subject }) => subject),
+    [failedEvent, freshEvent, failedEvent].map(({ subject }) => subject),
   )
 })

@@ -50,8 +50,8 @@ test('never kills a process that reuses the id of an old state', async () => {
   await mkdir(command.folder, { recursive: true, mode: 0o700 })
   const state = { pid: sleeper.pid, stamp: 'another process', stage: 'dev' }
   await writeFile(join(command.folder, 'state.json'), JSON.stringify(state))
-  const stopped = await command.run(['--stop'])
-  expect(stopped).toMatchObject({ exitCode: 0, text: expect.stringContaining('killed simulator') })
+  const stopResult = await command.run(['--stop'])
+  expect(stopResult).toMatchObject({ exitCode: 0, text: expect.stringContaining('killed simulator') })
   expect([sleeper.exitCode, sleeper.signalCode]).toEqual([null, null])
 })
 
@@ -103,20 +103,23 @@ describe.runIf(isLong)('the simulator', () => {
   })
 
   test('reports why the platform does not start', async () => {
-    const broken = join(command.folder, '..', 'broken')
+    const brokenFolder = join(command.folder, '..', 'broken')
     for (const name of await readdir(command.functions, { recursive: true })) {
       if (!name.endsWith('index.mjs')) continue
-      await mkdir(join(broken, name, '..'), { recursive: true })
-      await writeFile(join(broken, name), `export const handler = () => { throw new Error('no store today') }`)
+      await mkdir(join(brokenFolder, name, '..'), { recursive: true })
+      await writeFile(join(brokenFolder, name), `export const handler = () => { throw new Error('no store today') }`)
     }
-    const failed = await command.run(['--functions', broken])
-    expect(failed).toMatchObject({ exitCode: 1, text: expect.stringMatching(/bootstrap failed: .*no store today/) })
+    const failedStart = await command.run(['--functions', brokenFolder])
+    expect(failedStart).toMatchObject({
+      exitCode: 1,
+      text: expect.stringMatching(/bootstrap failed: .*no store today/),
+    })
     await expectOnlyLog()
   })
 
   test('reports invalid settings', async () => {
-    const failed = await command.run(['--functions', command.functions], { PLAT_LIMIT_API_BURST: 'many' })
-    expect(failed).toMatchObject({ exitCode: 1, text: expect.stringContaining('PLAT_LIMIT_API_BURST') })
+    const failedStart = await command.run(['--functions', command.functions], { PLAT_LIMIT_API_BURST: 'many' })
+    expect(failedStart).toMatchObject({ exitCode: 1, text: expect.stringContaining('PLAT_LIMIT_API_BURST') })
     await expectOnlyLog()
   })
 

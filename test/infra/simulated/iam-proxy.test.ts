@@ -48,7 +48,7 @@ function functionWith(...statements: Statement[]) {
 const key = { pk: { S: 'a' }, sk: { S: 'b' } }
 const get = () => new GetItemCommand({ TableName: 'one', Key: key })
 const put = () => new PutItemCommand({ TableName: 'one', Item: key })
-const denied = (name: string, permission: string) =>
+const denialOf = (name: string, permission: string) =>
   expect.objectContaining({
     name: expect.stringMatching(/^AccessDenied/),
     message: expect.stringContaining(`${name} is not authorized to perform ${permission}`),
@@ -56,7 +56,7 @@ const denied = (name: string, permission: string) =>
 
 test('denies a request that no statement allows and records it', async () => {
   const { name, dynamodb } = functionWith(allow('dynamodb:GetItem', table))
-  await expect(dynamodb.send(put())).rejects.toEqual(denied(name, `dynamodb:PutItem on ${table}`))
+  await expect(dynamodb.send(put())).rejects.toEqual(denialOf(name, `dynamodb:PutItem on ${table}`))
   expect((await dynamodb.send(get())).Item).toBeUndefined()
   expect(iamProxy.denials.at(-1)).toEqual({ functionName: name, action: 'dynamodb:PutItem', resource: table })
 })
@@ -66,8 +66,8 @@ test('allows a request and records the statement as used', async () => {
   const { dynamodb } = functionWith(...statements)
   await dynamodb.send(put())
   expect((await dynamodb.send(get())).Item).toEqual(key)
-  const used = statements.map((each) => [...(iamProxy.used.get(each) ?? [])])
-  expect(used).toEqual([['dynamodb:PutItem'], ['dynamodb:GetItem']])
+  const usedActions = statements.map((each) => [...(iamProxy.used.get(each) ?? [])])
+  expect(usedActions).toEqual([['dynamodb:PutItem'], ['dynamodb:GetItem']])
 })
 
 test('rejects unknown access keys, and the emulators reject those of functions', async () => {
@@ -87,18 +87,18 @@ test('a transaction requires the action of each part', async () => {
   ]
   const { name, dynamodb } = functionWith(allow('dynamodb:PutItem', table))
   const write = dynamodb.send(new TransactWriteItemsCommand({ TransactItems }))
-  await expect(write).rejects.toEqual(denied(name, 'dynamodb:DeleteItem'))
+  await expect(write).rejects.toEqual(denialOf(name, 'dynamodb:DeleteItem'))
 })
 
 test('a batch requires the action on each table, and a query on the index', async () => {
   const { name, dynamodb } = functionWith(allow('dynamodb:BatchGetItem dynamodb:Query', table))
   const RequestItems = { one: { Keys: [key] }, two: { Keys: [key] } }
   const batch = dynamodb.send(new BatchGetItemCommand({ RequestItems }))
-  await expect(batch).rejects.toEqual(denied(name, `dynamodb:BatchGetItem on ${arn('dynamodb', 'table/two')}`))
+  await expect(batch).rejects.toEqual(denialOf(name, `dynamodb:BatchGetItem on ${arn('dynamodb', 'table/two')}`))
   const query = dynamodb.send(
     new QueryCommand({ TableName: 'one', IndexName: 'byTime', KeyConditionExpression: 'a = b' }),
   )
-  await expect(query).rejects.toEqual(denied(name, `dynamodb:Query on ${table}/index/byTime`))
+  await expect(query).rejects.toEqual(denialOf(name, `dynamodb:Query on ${table}/index/byTime`))
 })
 
 test('a withheld statement allows nothing until it is restored, and records no denial', async () => {
@@ -106,7 +106,7 @@ test('a withheld statement allows nothing until it is restored, and records no d
   const { name, dynamodb } = functionWith(statement)
   const count = iamProxy.denials.length
   const withheld = iamProxy.withhold(statement)
-  await expect(dynamodb.send(get())).rejects.toEqual(denied(name, 'dynamodb:GetItem'))
+  await expect(dynamodb.send(get())).rejects.toEqual(denialOf(name, 'dynamodb:GetItem'))
   withheld[Symbol.dispose]()
   await dynamodb.send(get())
   expect(iamProxy.denials).toHaveLength(count)

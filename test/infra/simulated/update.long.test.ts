@@ -78,9 +78,9 @@ async function respondingReleases(): Promise<Set<string | null>> {
 test('shifts traffic to the release step by step without a failed request', async () => {
   await using traffic = await Traffic.start(environment.api, 2)
   await traffic.waitForMore(20)
-  const accepted = await apply({ action: 'apply', targetVersion: '9.1.0' })
+  const acceptedUpdate = await apply({ action: 'apply', targetVersion: '9.1.0' })
   await waitFor('both versions to respond', async () => (await respondingReleases()).size === 2, 150)
-  const job = await waitForJobEnd(environment.api, accepted)
+  const job = await waitForJobEnd(environment.api, acceptedUpdate)
   expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: initialVersion })
   expect(await respondingReleases()).toEqual(new Set(['9.1.0']))

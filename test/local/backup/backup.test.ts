@@ -93,8 +93,8 @@ test('rejects a backup of a used or missing folder, over a file, into the data, 
   expect(await readFile(file, 'utf8')).toBe('an earlier backup')
   await expect(writeBackup(dataDir, join(dataDir, 'backup'))).rejects.toThrow('outside the data folder')
   await expect(writeBackup(join(folder.path, 'none'), `${file}-2`)).rejects.toThrow('contains no data of a platform')
-  const missing = writeBackup(dataDir, join(folder.path, 'none', 'backup'))
-  await expect(missing).rejects.toThrow(/^The folder .*none does not exist\.$/)
+  const failedBackup = writeBackup(dataDir, join(folder.path, 'none', 'backup'))
+  await expect(failedBackup).rejects.toThrow(/^The folder .*none does not exist\.$/)
   expect(await folder.others()).toEqual([])
 })
 
@@ -121,10 +121,10 @@ test('restores into an empty folder, but not over data', async () => {
   await writeFile(join(target, 'mine'), 'mine')
   await expect(restoreBackup(file, target)).rejects.toThrow('contains data')
   expect(await readdir(target)).toEqual(['mine'])
-  const empty = join(folder.path, 'empty')
-  await mkdir(empty)
-  await restoreBackup(file, empty)
-  expect(await readdir(empty)).toContain('dynamodb')
+  const emptyFolder = join(folder.path, 'empty')
+  await mkdir(emptyFolder)
+  await restoreBackup(file, emptyFolder)
+  expect(await readdir(emptyFolder)).toContain('dynamodb')
 })
 
 test.skipIf(!canMount)('restores into a mount point and keeps its mode', async () => {
@@ -200,7 +200,7 @@ type Change = (entries: TarEntry[]) => TarEntry[]
 const changeFirst =
   (change: (entry: TarEntry) => TarEntry[]): Change =>
   ([first, ...rest]) => [...(first === undefined ? [] : change(first)), ...rest]
-const renamed = (name: string) => changeFirst((entry) => [{ ...entry, header: { ...entry.header, name } }])
+const renameEntry = (name: string) => changeFirst((entry) => [{ ...entry, header: { ...entry.header, name } }])
 const withContent = (content: Buffer) => changeFirst((entry) => [{ ...entry, content }])
 const withEntry = (type: 'symlink' | 'link' | 'fifo', linkname?: string) =>
   changeFirst((entry) => [
@@ -224,12 +224,12 @@ test.for(
     'an unlisted file': changeFirst((entry) => [entry, { ...entry, header: { ...entry.header, name: 'data/more' } }]),
     'a missing manifest': (entries) => entries.slice(0, -1),
     'an entry after the manifest': (entries) => [...entries, ...entries.slice(0, 1)],
-    'a path that begins with ..': renamed('data/../../outside'),
-    'a path that contains ..': renamed('data/dynamodb/../../../outside'),
-    'an absolute path': renamed('/outside'),
-    'an empty path segment': renamed('data//outside'),
-    'a backslash in a path': renamed(String.raw`data/..\outside`),
-    'a path outside the data': renamed('outside'),
+    'a path that begins with ..': renameEntry('data/../../outside'),
+    'a path that contains ..': renameEntry('data/dynamodb/../../../outside'),
+    'an absolute path': renameEntry('/outside'),
+    'an empty path segment': renameEntry('data//outside'),
+    'a backslash in a path': renameEntry(String.raw`data/..\outside`),
+    'a path outside the data': renameEntry('outside'),
     'a symbolic link': withEntry('symlink', '/etc'),
     'a hard link': withEntry('link', '/etc/hostname'),
     'a pipe': withEntry('fifo'),
@@ -242,8 +242,8 @@ test.for(
 )('rejects a backup with %s completely', async ([, change]) => {
   await using folder = await backedUp()
   await rewrite(folder.file, change)
-  const restored = restoreBackup(folder.file, folder.target)
-  await expect(restored).rejects.toThrow(/^The backup is damaged: .* Nothing was restored\.$/)
+  const restoration = restoreBackup(folder.file, folder.target)
+  await expect(restoration).rejects.toThrow(/^The backup is damaged: .* Nothing was restored\.$/)
   expect(await folder.others()).toEqual([])
 })
 
@@ -276,8 +276,8 @@ test('rejects data and backups of another layout', async () => {
     const files = manifestOf(entries).files.filter(({ path }: { path: string }) => path !== 'layout-version')
     return withManifest({ files })(entries.filter(({ header }) => header.name !== 'data/layout-version'))
   })
-  const restored = restoreBackup(folder.file, folder.target)
-  await expect(restored).rejects.toThrow(/cannot be restored\. It has layout 0, and this version .*PLAT_DATA_DIR/)
+  const restoration = restoreBackup(folder.file, folder.target)
+  await expect(restoration).rejects.toThrow(/cannot be restored\. It has layout 0, and this version .*PLAT_DATA_DIR/)
   expect(await folder.others()).toEqual([])
 })
 
@@ -294,10 +294,10 @@ test('an encrypted backup contains no readable data, and its passphrase restores
   for (const { path } of files) expect(await readFile(join(target, path))).toEqual(await readFile(join(dataDir, path)))
 })
 
-let encrypted: Promise<Buffer> | undefined
+let encryption: Promise<Buffer> | undefined
 /** Encrypts once, because the key derivation takes most of the time of these tests. */
 const encryptedBackup = (): Promise<Buffer> =>
-  (encrypted ??= (async () => {
+  (encryption ??= (async () => {
     await using folder = await dataFolder()
     await writeFile(join(folder.dataDir, 'random'), randomBytes(300_000))
     await writeBackup(folder.dataDir, folder.file, passphrase)

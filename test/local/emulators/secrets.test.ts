@@ -96,10 +96,10 @@ test('a kill under load loses no acknowledged value', async () => {
   server.child.kill('SIGKILL')
   await load
 
-  const restarted = await serveSecrets({ dataDir })
+  const restartedSecrets = await serveSecrets({ dataDir })
   for (const name of names) {
     const last = acknowledged.get(name)!
-    expect([last, last + 1]).toContain(Number(await valueOf(restarted.client, name)))
+    expect([last, last + 1]).toContain(Number(await valueOf(restartedSecrets.client, name)))
   }
 })
 

@@ -54,7 +54,7 @@ const byName = (one: string, other: string) => one.localeCompare(other)
 
 test('builds the event of Lambda’s event source mapping', async () => {
   const { queue } = await serveQueue()
-  const sent = await queue.send('body', {
+  const sentMessage = await queue.send('body', {
     MessageAttributes: {
       text: { DataType: 'String', StringValue: 'value' },
       bytes: { DataType: 'Binary', BinaryValue: new Uint8Array([1, 2]) },
@@ -65,7 +65,7 @@ test('builds the event of Lambda’s event source mapping', async () => {
   await poll(() => handler.batches).toHaveLength(1)
   expect(handler.batches[0]).toEqual([
     {
-      messageId: sent.MessageId,
+      messageId: sentMessage.MessageId,
       receiptHandle: expect.any(String),
       body: 'body',
       attributes: {
@@ -78,8 +78,8 @@ test('builds the event of Lambda’s event source mapping', async () => {
         text: { stringValue: 'value', stringListValues: [], binaryListValues: [], dataType: 'String' },
         bytes: { binaryValue: 'AQI=', stringListValues: [], binaryListValues: [], dataType: 'Binary' },
       },
-      md5OfMessageAttributes: sent.MD5OfMessageAttributes,
-      md5OfBody: sent.MD5OfMessageBody,
+      md5OfMessageAttributes: sentMessage.MD5OfMessageAttributes,
+      md5OfBody: sentMessage.MD5OfMessageBody,
       eventSource: 'aws:sqs',
       eventSourceARN: await queue.arn(),
       awsRegion: 'eu-central-1',
@@ -93,8 +93,8 @@ test('delivers failed messages again, and deletes the others', async () => {
   const handler = recorder((records) => failuresOf(records.filter((record) => record.body === 'bad')))
   await startPoller(queue, handler.invoke)
   await poll(() => depth(queue)).toBe(1)
-  const bad = handler.batches[0]?.filter((record) => record.body === 'bad')
-  await releaseMessages(queue, bad)
+  const badRecords = handler.batches[0]?.filter((record) => record.body === 'bad')
+  await releaseMessages(queue, badRecords)
   await poll(() => handler.bodies()).toEqual(['good', 'bad', 'fine', 'bad'])
 })
 
@@ -157,18 +157,18 @@ test('limits the number of concurrent batches', async () => {
   const { queue } = await serveQueue()
   for (let sent = 0; sent < 6; sent++) await queue.send('body')
   const release = Promise.withResolvers<void>()
-  let running = 0
-  let most = 0
+  let runningCount = 0
+  let maxRunning = 0
   const invoke = async () => {
-    most = Math.max(most, ++running)
+    maxRunning = Math.max(maxRunning, ++runningCount)
     await release.promise
-    running--
+    runningCount--
   }
   await startPoller(queue, invoke, { batchSize: 1, maximumConcurrency: 3 })
-  await poll(() => running).toBe(3)
+  await poll(() => runningCount).toBe(3)
   release.resolve()
   await poll(() => depth(queue)).toBe(0)
-  expect(most).toBe(3)
+  expect(maxRunning).toBe(3)
 })
 
 test('continues after an outage of the queue, and stops during one', async () => {
@@ -181,9 +181,9 @@ test('continues after an outage of the queue, and stops during one', async () =>
   await sqs.close()
   await logged.promise
 
-  const restarted = await serveSqs({ dataDir, port: Number(new URL(sqs.url).port) })
+  const restartedSqs = await serveSqs({ dataDir, port: Number(new URL(sqs.url).port) })
   await queue.send('body')
   await poll(() => handler.bodies()).toEqual(['body'])
-  await restarted.sqs.close()
+  await restartedSqs.sqs.close()
   await poller.stop()
 })

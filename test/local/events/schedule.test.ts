@@ -13,17 +13,17 @@ afterEach(() => {
 
 function everyMinute(run: () => Promise<unknown> = () => Promise.resolve()) {
   const events: ScheduledEvent[] = []
-  const logged: string[] = []
+  const logLines: string[] = []
   const schedule = startSchedule({
     name: 'sweep',
     intervalMs: minuteMs,
-    log: (message) => logged.push(message),
+    log: (message) => logLines.push(message),
     invoke: (event) => {
       events.push(event)
       return run()
     },
   })
-  return { ...schedule, events, logged, times: () => events.map(({ time }) => time.slice(11, 19)) }
+  return { ...schedule, events, logged: logLines, times: () => events.map(({ time }) => time.slice(11, 19)) }
 }
 
 test('runs at every multiple of the interval, with the event of EventBridge', async () => {
@@ -47,11 +47,11 @@ test('runs at every multiple of the interval, with the event of EventBridge', as
 })
 
 test('skips runs while one is running', async () => {
-  let running = 0
+  let runningCount = 0
   const schedule = everyMinute(async () => {
-    expect(++running).toBe(1)
+    expect(++runningCount).toBe(1)
     await new Promise((resolve) => setTimeout(resolve, 130_000))
-    running--
+    runningCount--
   })
   await vi.advanceTimersByTimeAsync(5 * minuteMs)
   expect(schedule.times()).toEqual(['12:01:00', '12:04:00'])
@@ -72,10 +72,10 @@ test('a stop waits for the current run, and starts no more', async () => {
   const finish = Promise.withResolvers<void>()
   const schedule = everyMinute(() => finish.promise)
   await vi.advanceTimersByTimeAsync(minuteMs)
-  let stopped = false
-  const stopping = schedule.stop().then(() => (stopped = true))
+  let isStopped = false
+  const stopping = schedule.stop().then(() => (isStopped = true))
   await vi.advanceTimersByTimeAsync(2 * minuteMs)
-  expect(stopped).toBe(false)
+  expect(isStopped).toBe(false)
   finish.resolve()
   await stopping
   expect(schedule.times()).toHaveLength(1)

@@ -94,9 +94,9 @@ test.for([
   ['a full heap', `for (const blocks = []; ; ) blocks.push(new Array(100_000).fill(0.5))`, /memory limit/],
 ] as const)('%s ends the thread and its invocations, and the thread is replaced', async ([, crash, reason]) => {
   await using barrier = await startBarrier()
-  const waiting = `export const handler = async () => { ${barrier.report('waiting')} }`
+  const waitingSource = `export const handler = async () => { ${barrier.report('waiting')} }`
   const crashing = `export const handler = () => { ${crash}; return new Promise(() => {}) }`
-  const functions = { waiting, crashing, fine: workingFunction }
+  const functions = { waiting: waitingSource, crashing, fine: workingFunction }
   await using pool = await poolOf(functions, { timeoutMs: 170_000 })
   const other = pool.invoke('waiting', {})
   const failed = expect(other).rejects.toThrow(reason)
@@ -135,10 +135,10 @@ test.for([
 
 test('does not replace a thread that starts slowly', async () => {
   await using folder = await temporaryFolder()
-  const slow = join(folder.path, 'slow.cjs')
+  const slowFile = join(folder.path, 'slow.cjs')
   // Longer than the limits of a call and of a ping.
-  await writeFile(slow, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)')
-  const environment = { NODE_OPTIONS: `--require=${slow}` }
+  await writeFile(slowFile, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)')
+  const environment = { NODE_OPTIONS: `--require=${slowFile}` }
   await using pool = await poolOf({ fine: workingFunction }, { timeoutMs: 50, environment })
   await expect.poll(() => pool.invoke('fine', {}).catch(() => 0), { timeout: 20_000 }).toBe(7)
   expect(pool.logged).toEqual([])
@@ -146,8 +146,8 @@ test('does not replace a thread that starts slowly', async () => {
 
 test('closing ends running invocations', async () => {
   await using barrier = await startBarrier()
-  const waiting = `export const handler = async () => { ${barrier.report('waiting')} }`
-  const pool = await poolOf({ waiting })
+  const waitingSource = `export const handler = async () => { ${barrier.report('waiting')} }`
+  const pool = await poolOf({ waiting: waitingSource })
   const failed = expect(pool.invoke('waiting', {})).rejects.toBeInstanceOf(FunctionError)
   await barrier.waitForReports('waiting')
   await pool.close()

@@ -60,8 +60,8 @@ test('omits event members without a value', async () => {
   await using gateway = await startRecorder()
   await sendTarget(gateway.url, '/things')
   const { event } = gateway.last()
-  const required = 'version routeKey rawPath sentPath rawQueryString headers requestContext isBase64Encoded'
-  expect(Object.keys(event).toSorted()).toEqual(required.split(' ').toSorted())
+  const requiredFields = 'version routeKey rawPath sentPath rawQueryString headers requestContext isBase64Encoded'
+  expect(Object.keys(event).toSorted()).toEqual(requiredFields.split(' ').toSorted())
   expect([event.rawQueryString, event.requestContext.http.userAgent]).toEqual(['', ''])
 })
 
@@ -101,7 +101,7 @@ test.for([
 
 test('lower-cases header names, and joins repeated headers by commas', async () => {
   await using gateway = await startRecorder()
-  const repeated = [
+  const repeatedHeaders = [
     'X-Many: one',
     'x-many: two',
     'Authorization: a',
@@ -109,7 +109,7 @@ test('lower-cases header names, and joins repeated headers by commas', async () 
     'Cookie: a=1; b=2',
     'Cookie: c=3',
   ]
-  const lines = ['Host: localhost', 'Connection: close', ...repeated, 'X-Forwarded-For: 203.0.113.7']
+  const lines = ['Host: localhost', 'Connection: close', ...repeatedHeaders, 'X-Forwarded-For: 203.0.113.7']
   await sendBytes(gateway.url, `GET /things HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
   const { event } = gateway.last()
   expect(event.headers).toMatchObject({
@@ -262,7 +262,7 @@ test('logs the error of a function, and does not return it', async () => {
   expect(gateway.logged).toMatchObject([{ details: { traceId: '0af7651916cd43dd8448eb211c80319c' } }])
 })
 
-const forwarded = (fields: Record<string, string>) =>
+const forwardedHeaders = (fields: Record<string, string>) =>
   Object.entries({ host: 'inside:8080', connection: 'close', ...fields })
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
@@ -333,7 +333,7 @@ test.for([
       parseSettings({ PLAT_TRUSTED_PROXIES: proxies }).trustedProxies,
     )
     const fields = { 'x-forwarded-for': addresses, 'x-forwarded-proto': protocol, 'x-forwarded-host': 'portal.example' }
-    await sendBytes(gateway.url, `GET /things HTTP/1.1\r\n${forwarded(fields)}\r\n`)
+    await sendBytes(gateway.url, `GET /things HTTP/1.1\r\n${forwardedHeaders(fields)}\r\n`)
     const { headers, requestContext } = gateway.last().event
     expect(requestContext.http.sourceIp).toBe(address)
     expect(headers).toMatchObject({ host, 'x-forwarded-proto': expectedProtocol })

@@ -34,8 +34,8 @@ async function startBlockedGateway() {
 
 test('an unopened gateway is alive, and responds to other requests with 503 starting', async () => {
   const gateway = await listen('127.0.0.1', 0)
-  const live = await fetch(`${gateway.url}/health/live`)
-  expect([live.status, await live.json()]).toEqual([200, { status: 'ok' }])
+  const liveResponse = await fetch(`${gateway.url}/health/live`)
+  expect([liveResponse.status, await liveResponse.json()]).toEqual([200, { status: 'ok' }])
   expect((await fetch(`${gateway.url}/health/live`, { method: 'HEAD' })).status).toBe(200)
   for (const path of ['/health/ready', '/health/startup', '/things', '/nowhere', '/health/lively']) {
     const response = await fetch(gateway.url + path)
@@ -51,19 +51,19 @@ test('an unopened gateway is alive, and responds to other requests with 503 star
 
 test('a drain completes running requests, closes idle connections, and accepts no more', async () => {
   await using gateway = await startBlockedGateway()
-  const silent = await openConnection(gateway.url)
-  const idle = await openConnection(gateway.url)
-  idle.write(plain.replace('/things', '/things/quick'))
-  await once(idle, 'data')
-  const busy = await openConnection(gateway.url)
-  busy.write(plain)
+  const silentConnection = await openConnection(gateway.url)
+  const idleConnection = await openConnection(gateway.url)
+  idleConnection.write(plain.replace('/things', '/things/quick'))
+  await once(idleConnection, 'data')
+  const busyConnection = await openConnection(gateway.url)
+  busyConnection.write(plain)
   await gateway.invoked
 
   const drained = gateway.drain(60_000)
-  await Promise.all([once(silent, 'close'), once(idle, 'close')])
+  await Promise.all([once(silentConnection, 'close'), once(idleConnection, 'close')])
   await expect(fetch(`${gateway.url}/things`)).rejects.toThrow('fetch failed')
   gateway.finish({ statusCode: 200, body: 'x'.repeat(100_000) })
-  const response = await text(busy)
+  const response = await text(busyConnection)
   expect(response).toContain('x'.repeat(100_000))
   expect(response.toLowerCase()).toContain('connection: close')
   await drained
@@ -136,22 +136,22 @@ test.for([
 
 test('a full budget evicts the oldest charges that can be evicted, and frees what is released', () => {
   const budget = createByteBudget(10)
-  const evicted: string[] = []
+  const evictedNames: string[] = []
   const open = (name: string, bytes: number) => {
     const charge = budget.open()
-    charge.set(bytes, () => evicted.push(name))
+    charge.set(bytes, () => evictedNames.push(name))
     return charge
   }
   const [pinned, second] = [open('pinned', 2), open('second', 4)]
   pinned.set(4)
   open('third', 2)
-  expect(evicted).toEqual([])
-  second.set(5, () => evicted.push('second, grown'))
+  expect(evictedNames).toEqual([])
+  second.set(5, () => evictedNames.push('second, grown'))
   open('large', 11)
-  expect(evicted).toEqual(['second, grown', 'third', 'large'])
+  expect(evictedNames).toEqual(['second, grown', 'third', 'large'])
   pinned.release()
   open('last', 10)
-  expect(evicted).toHaveLength(3)
+  expect(evictedNames).toHaveLength(3)
 })
 
 test.for([

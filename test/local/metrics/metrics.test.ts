@@ -171,8 +171,8 @@ const mayScrape = (url: string) => async (headers: Record<string, string>, metho
 
 test('without a configured token only local callers may scrape; for others the path is unknown', async () => {
   const { port } = new URL(platform.url)
-  const proxied = await get(platform.url, { 'x-forwarded-for': '192.0.2.1' })
-  expect(proxied).toEqual({ status: 200, body: JSON.stringify({ path: '/metrics' }) })
+  const proxiedResponse = await get(platform.url, { 'x-forwarded-for': '192.0.2.1' })
+  expect(proxiedResponse).toEqual({ status: 200, body: JSON.stringify({ path: '/metrics' }) })
 
   const isAllowed = mayScrape(platform.url)
   expect(await isAllowed({})).toBe(true)
@@ -191,9 +191,9 @@ test('a configured token is required, and sufficient from anywhere', async () =>
   await using guarded = await platformIn(folder.path, {}, { PLAT_METRICS_TOKEN: token })
   const isAllowed = mayScrape(guarded.url)
   expect(await isAllowed({})).toBe(false)
-  const proxied = { 'x-forwarded-for': '192.0.2.1', host: 'platform.example.com' }
-  expect(await isAllowed({ ...proxied, authorization: `Bearer ${token}` })).toBe(true)
-  const invalid = [token.slice(1), `${token}x`, '', token.toUpperCase()].map((each) => `Bearer ${each}`)
-  for (const authorization of [...invalid, token])
-    expect(await isAllowed({ ...proxied, authorization }), authorization).toBe(false)
+  const proxyHeaders = { 'x-forwarded-for': '192.0.2.1', host: 'platform.example.com' }
+  expect(await isAllowed({ ...proxyHeaders, authorization: `Bearer ${token}` })).toBe(true)
+  const invalidTokens = [token.slice(1), `${token}x`, '', token.toUpperCase()].map((each) => `Bearer ${each}`)
+  for (const authorization of [...invalidTokens, token])
+    expect(await isAllowed({ ...proxyHeaders, authorization }), authorization).toBe(false)
 })

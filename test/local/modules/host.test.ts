@@ -47,8 +47,8 @@ test('deploys, calls, lists and removes modules through the host', async () => {
   await using host = await startHost()
   const { runtime } = host
   const spec = deploymentSpecOf(await pushFixture(registry.client, 'puppet'))
-  const [deployment, same] = await Promise.all([runtime.deploy(spec), runtime.deploy(spec)])
-  expect(same).toEqual(deployment)
+  const [deployment, sameDeployment] = await Promise.all([runtime.deploy(spec), runtime.deploy(spec)])
+  expect(sameDeployment).toEqual(deployment)
   expect(deployment).toMatchObject({ id: spec.id, runtime: 'process', isolation: host.isolation })
   expect(await evaluateInModule(runtime, deployment, 'process.env.PLATFORM_MODULE_TOKEN')).toBe(`token of ${spec.id}`)
   expect(await runtime.list()).toEqual([{ deployment, state: 'running', crashes: 0 }])
@@ -150,15 +150,15 @@ test.skipIf(!isLong)(
 
 test('logs the output of modules as JSON with the module id', async () => {
   await using host = await startHost()
-  const written: string[] = []
-  const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => written.push(String(text)) > 0)
+  const writtenLines: string[] = []
+  const write = vi.spyOn(process.stdout, 'write').mockImplementation((text) => writtenLines.push(String(text)) > 0)
   try {
     await host.runtime.deploy(deploymentSpecOf(await pushFixture(registry.client, 'calm')))
-    await waitFor('both lines', async () => written.join('').includes('Started'))
+    await waitFor('both lines', async () => writtenLines.join('').includes('Started'))
   } finally {
     write.mockRestore()
   }
-  const lines = written
+  const lines = writtenLines
     .join('')
     .split('\n')
     .filter(Boolean)
@@ -181,8 +181,8 @@ test('replaces a host whose thread dies at the same address, without its modules
     ),
   )
   expect(await host.runtime.deploy(spec)).toEqual(deployment)
-  const after = await processesWith(marker)
-  expect(before.filter((id) => after.includes(id))).toEqual([])
+  const processesAfter = await processesWith(marker)
+  expect(before.filter((id) => processesAfter.includes(id))).toEqual([])
   expect(await evaluateInModule(host.runtime, deployment, '1 + 1')).toBe(2)
   expect(host.logged).toMatchObject([{ message: 'the module host ended and is replaced' }])
 })

@@ -104,8 +104,8 @@ test.for(['sha256:abc', 'md5:0', `sha256:${'g'.repeat(64)}`, '../../../etc/passw
   async (invalid) => {
     const { headers } = await registry.send('POST', '/v2/modules/hello/blobs/uploads/')
     const upload = headers.get('location') ?? ''
-    const rejected = await registry.send('PUT', `${upload}?digest=${encodeURIComponent(invalid)}`, 'x')
-    expect([rejected.status, await errorCodeOf(rejected)]).toEqual([400, 'DIGEST_INVALID'])
+    const rejectedUpload = await registry.send('PUT', `${upload}?digest=${encodeURIComponent(invalid)}`, 'x')
+    expect([rejectedUpload.status, await errorCodeOf(rejectedUpload)]).toEqual([400, 'DIGEST_INVALID'])
     expect((await registry.send('PUT', `${upload}?digest=${digest}`, 'content')).status).toBe(201)
     const mount = `/v2/modules/hello/blobs/uploads/?mount=${encodeURIComponent(invalid)}&from=..%2f..`
     expect((await registry.send('POST', mount)).status).toBe(202)
@@ -113,9 +113,9 @@ test.for(['sha256:abc', 'md5:0', `sha256:${'g'.repeat(64)}`, '../../../etc/passw
 )
 
 test('mounts no blob from outside the repositories', async () => {
-  const outside = join(registry.folder, 'outside', '_blobs')
-  await mkdir(outside, { recursive: true })
-  await writeFile(join(outside, digest.slice('sha256:'.length)), '')
+  const outsideFolder = join(registry.folder, 'outside', '_blobs')
+  await mkdir(outsideFolder, { recursive: true })
+  await writeFile(join(outsideFolder, digest.slice('sha256:'.length)), '')
   const from = encodeURIComponent('../outside')
   const response = await registry.send('POST', `/v2/modules/other/blobs/uploads/?mount=${digest}&from=${from}`)
   expect(response.status).toBe(202)

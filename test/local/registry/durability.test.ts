@@ -32,19 +32,19 @@ async function pushUntilKilled(host: string, name: string, onPushed: (tag: strin
 test('a kill during pushes loses no acknowledged image, and leaves no partial one', async () => {
   await using folder = await temporaryFolder()
   await using server = await runServer('registry', folder.path)
-  const pushed: string[] = []
+  const pushedTags: string[] = []
   const killAfter = 12
   const onPushed = (tag: string) => {
-    pushed.push(tag)
-    if (pushed.length === killAfter) server.child.kill('SIGKILL')
+    pushedTags.push(tag)
+    if (pushedTags.length === killAfter) server.child.kill('SIGKILL')
   }
   await Promise.all(['a', 'b', 'c'].map((name) => pushUntilKilled(server.address, name, onPushed)))
   await server.exit
-  expect(pushed.length).toBeGreaterThanOrEqual(killAfter)
+  expect(pushedTags.length).toBeGreaterThanOrEqual(killAfter)
 
   await using registry = await registryIn(folder.path)
   const { tags }: any = await (await registry.read('/v2/modules/hello/tags/list')).json()
-  expect(tags).toEqual(expect.arrayContaining(pushed))
+  expect(tags).toEqual(expect.arrayContaining(pushedTags))
   for (const tag of tags) {
     const text = await (await registry.read(`/v2/modules/hello/manifests/${tag}`)).text()
     const { config, layers } = JSON.parse(text)

@@ -17,7 +17,7 @@ import { startEmbeddedRegistry } from '@platform/local/registry/embedded'
 import { helloRepository, seedHello } from '@platform/local/registry/seed'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { listed } from './support.ts'
+import { namesIn } from './support.ts'
 
 async function dataFolder() {
   const folder = await temporaryFolder()
@@ -31,7 +31,7 @@ const start = async (dataDir: string, port = 0) => {
 }
 
 const readerOf = ({ host }: { host: string }): RegistryClient => registryClient(host, { transport: plainTransport })
-const tagsOf = (registry: { host: string }) => listed(readerOf(registry).tags(helloRepository))
+const tagsOf = (registry: { host: string }) => namesIn(readerOf(registry).tags(helloRepository))
 const seed = async (registry: Awaited<ReturnType<typeof start>>, dataDir: string) =>
   seedHello(registry, dataDir, await loadOrCreateModuleSigningKey(dataDir))
 
@@ -55,8 +55,8 @@ test('the reference module is an image with labels and a signature of this platf
   const digest = image?.topDigest ?? ''
   expect(await client.resolve(helloRepository, 'latest')).toMatchObject({ digest })
   const pem = createPublicKey(await loadOrCreateModuleSigningKey(folder.path)).export({ type: 'spki', format: 'pem' })
-  const trusted = [{ name: 'this platform', pem: String(pem), repositories: [helloRepository] }]
-  const verification = await verifyImage(client, helloRepository, [digest], trusted)
+  const trustedKeys = [{ name: 'this platform', pem: String(pem), repositories: [helloRepository] }]
+  const verification = await verifyImage(client, helloRepository, [digest], trustedKeys)
   expect(verification).toMatchObject({ isVerified: true, by: 'this platform' })
   expect((await verifyImage(client, helloRepository, [digest], [])).isVerified).toBe(false)
 })

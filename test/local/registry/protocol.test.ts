@@ -63,24 +63,24 @@ test.for(Object.entries(pushes))('accepts a blob in %s', async ([, push]) => {
     const response = await push(registry, content, digest)
     expect([response.status, response.headers.get('docker-content-digest')]).toEqual([201, digest])
     expect(response.headers.get('location')).toBe(blobPath(digest))
-    const stored = await registry.read(blobPath(digest))
-    expect(Buffer.from(await stored.arrayBuffer()).equals(content)).toBe(true)
+    const storedBlob = await registry.read(blobPath(digest))
+    expect(Buffer.from(await storedBlob.arrayBuffer()).equals(content)).toBe(true)
   }
 })
 
 test('accepts an empty blob', async () => {
   await using registry = await freshRegistry()
   const digest = await pushBlob(registry, 'modules/hello', '')
-  const stored = await registry.read(blobPath(digest))
-  expect([stored.status, stored.headers.get('content-length'), await stored.text()]).toEqual([200, '0', ''])
+  const storedBlob = await registry.read(blobPath(digest))
+  expect([storedBlob.status, storedBlob.headers.get('content-length'), await storedBlob.text()]).toEqual([200, '0', ''])
 })
 
 test('rejects a chunk out of order with the current range, and continues the upload', async () => {
   await using registry = await freshRegistry()
   const upload = await begin(registry)
   await registry.send('PATCH', upload, 'hello ', { 'content-range': '0-5' })
-  const repeated = await registry.send('PATCH', upload, 'hello ', { 'content-range': '0-5' })
-  expect([repeated.status, repeated.headers.get('range')]).toEqual([416, '0-5'])
+  const repeatedPatch = await registry.send('PATCH', upload, 'hello ', { 'content-range': '0-5' })
+  expect([repeatedPatch.status, repeatedPatch.headers.get('range')]).toEqual([416, '0-5'])
   const ahead = await registry.send('PATCH', upload, 'world', { 'content-range': '7-11' })
   expect(ahead.status).toBe(416)
   const state = await registry.send('GET', upload)
@@ -108,9 +108,10 @@ test('rejects content with another digest, and removes it', async () => {
   await using registry = await freshRegistry()
   const upload = await begin(registry)
   const digest = digestOf('something else')
-  const rejected = await registry.send('PUT', `${upload}?digest=${digest}`, 'content')
-  expect([rejected.status, await errorCodeOf(rejected)]).toEqual([400, 'DIGEST_INVALID'])
-  for (const named of [digest, digestOf('content')]) expect((await registry.read(blobPath(named))).status).toBe(404)
+  const rejectedUpload = await registry.send('PUT', `${upload}?digest=${digest}`, 'content')
+  expect([rejectedUpload.status, await errorCodeOf(rejectedUpload)]).toEqual([400, 'DIGEST_INVALID'])
+  for (const namedDigest of [digest, digestOf('content')])
+    expect((await registry.read(blobPath(namedDigest))).status).toBe(404)
   expect(await readdir(join(registry.folder, 'drafts'))).toEqual([])
   expect(await errorCodeOf(await registry.send('PATCH', upload, 'more'))).toBe('BLOB_UPLOAD_UNKNOWN')
 })
@@ -126,31 +127,31 @@ test('an upload belongs to its repository, and can be cancelled', async () => {
 test('mounts a blob of another repository', async () => {
   await using registry = await freshRegistry()
   const digest = await pushBlob(registry, 'modules/hello', 'content')
-  const elsewhere = '/v2/modules/other/blobs'
-  expect((await registry.read(`${elsewhere}/${digest}`)).status).toBe(404)
+  const otherBlobs = '/v2/modules/other/blobs'
+  expect((await registry.read(`${otherBlobs}/${digest}`)).status).toBe(404)
   const mount = (from: string, requested = digest) =>
-    registry.send('POST', `${elsewhere}/uploads/?mount=${requested}&from=${from}`)
+    registry.send('POST', `${otherBlobs}/uploads/?mount=${requested}&from=${from}`)
   expect((await mount('modules/unknown')).status).toBe(202)
   expect((await mount('modules/hello', digestOf('unknown'))).status).toBe(202)
   const mounted = await mount('modules/hello')
-  expect([mounted.status, mounted.headers.get('location')]).toEqual([201, `${elsewhere}/${digest}`])
-  expect(await (await registry.read(`${elsewhere}/${digest}`)).text()).toBe('content')
+  expect([mounted.status, mounted.headers.get('location')]).toEqual([201, `${otherBlobs}/${digest}`])
+  expect(await (await registry.read(`${otherBlobs}/${digest}`)).text()).toBe('content')
 })
 
 test('accepts concurrent pushes of the same content', async () => {
   await using registry = await freshRegistry()
-  const shared = randomBytes(200_000)
+  const sharedContent = randomBytes(200_000)
   const pushes = Array.from({ length: 20 }, async (_, index) => {
-    await pushBlob(registry, `modules/m${index % 5}`, shared)
+    await pushBlob(registry, `modules/m${index % 5}`, sharedContent)
     return pushImage(registry, `modules/m${index % 5}`, `v${index}`)
   })
   const images = await Promise.all(pushes)
-  const stored = await Promise.all(
+  const responses = await Promise.all(
     images.map(({ digest }, index) => registry.read(`/v2/modules/m${index % 5}/manifests/${digest}`)),
   )
-  expect(stored.map(({ status }) => status)).toEqual(images.map(() => 200))
-  const blob = await registry.read(`/v2/modules/m3/blobs/${digestOf(shared)}`)
-  expect(Buffer.from(await blob.arrayBuffer()).equals(shared)).toBe(true)
+  expect(responses.map(({ status }) => status)).toEqual(images.map(() => 200))
+  const blob = await registry.read(`/v2/modules/m3/blobs/${digestOf(sharedContent)}`)
+  expect(Buffer.from(await blob.arrayBuffer()).equals(sharedContent)).toBe(true)
   expect(registry.failures).toEqual([])
 })
 
@@ -175,20 +176,23 @@ test.for([
   await using registry = await freshRegistry()
   for (const content of [config, 'layer']) await pushBlob(registry, 'modules/hello', content)
   expect((await putManifest(registry, 'modules/hello', 'good', image)).status).toBe(201)
-  const rejected = await putManifest(registry, 'modules/hello', 'latest', manifest)
-  expect([rejected.status >= 400 && rejected.status < 500, await errorCodeOf(rejected)]).toEqual([true, code])
+  const rejectedManifest = await putManifest(registry, 'modules/hello', 'latest', manifest)
+  expect([
+    rejectedManifest.status >= 400 && rejectedManifest.status < 500,
+    await errorCodeOf(rejectedManifest),
+  ]).toEqual([true, code])
   expect((await registry.read('/v2/modules/hello/manifests/latest')).status).toBe(404)
 })
 
 test('rejects a manifest with another digest or an unsupported type', async () => {
   await using registry = await freshRegistry()
   const { manifest } = await pushImage(registry, 'modules/hello', 'latest')
-  const wrong = await putManifest(registry, 'modules/hello', digestOf('other'), manifest)
-  expect([wrong.status, await errorCodeOf(wrong)]).toEqual([400, 'DIGEST_INVALID'])
-  const old = 'application/vnd.docker.distribution.manifest.v1+prettyjws'
-  const untyped = manifest.replace(`"mediaType":"${mediaTypes.manifest}",`, '')
-  for (const type of [old, 'application/json', '']) {
-    expect(await errorCodeOf(await putManifest(registry, 'modules/hello', 'old', untyped, type))).toBe(
+  const wrongResponse = await putManifest(registry, 'modules/hello', digestOf('other'), manifest)
+  expect([wrongResponse.status, await errorCodeOf(wrongResponse)]).toEqual([400, 'DIGEST_INVALID'])
+  const oldMediaType = 'application/vnd.docker.distribution.manifest.v1+prettyjws'
+  const untypedManifest = manifest.replace(`"mediaType":"${mediaTypes.manifest}",`, '')
+  for (const type of [oldMediaType, 'application/json', '']) {
+    expect(await errorCodeOf(await putManifest(registry, 'modules/hello', 'old', untypedManifest, type))).toBe(
       'MANIFEST_INVALID',
     )
   }
@@ -206,8 +210,8 @@ test('accepts an index of existing manifests only', async () => {
   const put = (named: string) => putManifest(registry, 'modules/hello', 'latest', indexOf(named), mediaTypes.index)
   expect(await errorCodeOf(await put(digestOf('unknown')))).toBe('MANIFEST_BLOB_UNKNOWN')
   expect((await put(digest)).status).toBe(201)
-  const stored = await registry.read('/v2/modules/hello/manifests/latest')
-  expect(stored.headers.get('content-type')).toBe(mediaTypes.index)
+  const storedManifest = await registry.read('/v2/modules/hello/manifests/latest')
+  expect(storedManifest.headers.get('content-type')).toBe(mediaTypes.index)
 })
 
 test('rejects blobs and manifests above the size limits, and removes them', async () => {
@@ -220,8 +224,8 @@ test('rejects blobs and manifests above the size limits, and removes them', asyn
   expect((await registry.send('PATCH', upload, content.subarray(0, 60_000))).status).toBe(413)
   expect((await registry.send('GET', upload)).status).toBe(404)
   await pushBlob(registry, 'modules/hello', content.subarray(1))
-  const huge = manifestOf('{}', 'x', { annotations: { padding: 'x'.repeat(4 * 1024 * 1024) } })
-  expect((await putManifest(registry, 'modules/hello', 'latest', huge)).status).toBe(413)
+  const hugeManifest = manifestOf('{}', 'x', { annotations: { padding: 'x'.repeat(4 * 1024 * 1024) } })
+  expect((await putManifest(registry, 'modules/hello', 'latest', hugeManifest)).status).toBe(413)
 })
 
 test('returns a manifest by tag and by digest, and its headers for HEAD', async () => {
@@ -229,14 +233,14 @@ test('returns a manifest by tag and by digest, and its headers for HEAD', async 
   const { manifest, digest } = await pushImage(registry, 'modules/hello', 'latest')
   for (const reference of ['latest', digest]) {
     const path = `/v2/modules/hello/manifests/${reference}`
-    const [whole, head] = [await registry.read(path), await fetch(registry.url(path), { method: 'HEAD' })]
-    for (const response of [whole, head]) {
+    const [getResponse, headResponse] = [await registry.read(path), await fetch(registry.url(path), { method: 'HEAD' })]
+    for (const response of [getResponse, headResponse]) {
       expect(response.status).toBe(200)
       expect(response.headers.get('content-type')).toBe(mediaTypes.manifest)
       expect(response.headers.get('docker-content-digest')).toBe(digest)
       expect(response.headers.get('content-length')).toBe(String(manifest.length))
     }
-    expect([await whole.text(), await head.text()]).toEqual([manifest, ''])
+    expect([await getResponse.text(), await headResponse.text()]).toEqual([manifest, ''])
   }
 })
 
@@ -293,10 +297,10 @@ test('lists the referrers of an image, pushed before or after it, filtered by ty
   const subject = { mediaType: mediaTypes.manifest, digest: digestOf(subjectText), size: subjectText.length }
   const refer = (tag: string, artifactType: string) =>
     pushImage(registry, 'modules/hello', tag, { subject, artifactType, annotations: { of: tag } })
-  const early = await refer('early', 'example/signature')
-  expect(early.response.headers.get('oci-subject')).toBe(subject.digest)
+  const earlyReferrer = await refer('early', 'example/signature')
+  expect(earlyReferrer.response.headers.get('oci-subject')).toBe(subject.digest)
   expect((await pushImage(registry, 'modules/hello', 'latest')).digest).toBe(subject.digest)
-  const late = await refer('late', 'example/report')
+  const lateReferrer = await refer('late', 'example/report')
   await pushImage(registry, 'modules/hello', 'unrelated')
 
   const list = async (path: string) => {
@@ -309,22 +313,24 @@ test('lists the referrers of an image, pushed before or after it, filtered by ty
     }
   }
   const path = `/v2/modules/hello/referrers/${subject.digest}`
-  const all = await list(path)
-  expect(all.type).toBe(mediaTypes.index)
-  expect(all.manifests.map(({ digest }: any) => digest).toSorted()).toEqual([early.digest, late.digest].toSorted())
+  const allReferrers = await list(path)
+  expect(allReferrers.type).toBe(mediaTypes.index)
+  expect(allReferrers.manifests.map(({ digest }: any) => digest).toSorted()).toEqual(
+    [earlyReferrer.digest, lateReferrer.digest].toSorted(),
+  )
   const signatures = await list(`${path}?artifactType=example/signature`)
   expect(signatures).toMatchObject({ filtered: 'artifactType' })
   expect(signatures.manifests).toEqual([
     {
       mediaType: mediaTypes.manifest,
-      digest: early.digest,
-      size: early.manifest.length,
+      digest: earlyReferrer.digest,
+      size: earlyReferrer.manifest.length,
       artifactType: 'example/signature',
       annotations: { of: 'early' },
     },
   ])
-  await registry.send('DELETE', `/v2/modules/hello/manifests/${early.digest}`)
-  expect((await list(path)).manifests.map(({ digest }: any) => digest)).toEqual([late.digest])
+  await registry.send('DELETE', `/v2/modules/hello/manifests/${earlyReferrer.digest}`)
+  expect((await list(path)).manifests.map(({ digest }: any) => digest)).toEqual([lateReferrer.digest])
   expect((await list(`/v2/modules/hello/referrers/${digestOf('unknown')}`)).manifests).toEqual([])
 })
 
@@ -356,14 +362,14 @@ test('deletes a tag, a manifest with all its tags, and a blob of one repository'
 test('reports missing content with the codes of the specification', async () => {
   await using registry = await freshRegistry()
   await pushImage(registry, 'modules/hello', 'latest')
-  const unknown = digestOf('unknown')
+  const unknownDigest = digestOf('unknown')
   const expectCode = async (path: string, code: string) => {
     const response = await registry.read(path)
     expect([path, response.status, await errorCodeOf(response)]).toEqual([path, 404, code])
   }
   await expectCode('/v2/modules/hello/manifests/unknown', 'MANIFEST_UNKNOWN')
-  await expectCode(`/v2/modules/hello/manifests/${unknown}`, 'MANIFEST_UNKNOWN')
-  await expectCode(`/v2/modules/hello/blobs/${unknown}`, 'BLOB_UNKNOWN')
+  await expectCode(`/v2/modules/hello/manifests/${unknownDigest}`, 'MANIFEST_UNKNOWN')
+  await expectCode(`/v2/modules/hello/blobs/${unknownDigest}`, 'BLOB_UNKNOWN')
   await expectCode('/v2/modules/other/tags/list', 'NAME_UNKNOWN')
   const { digest, config } = await pushImage(registry, 'modules/hello', 'latest')
   await expectCode(`/v2/modules/hello/blobs/${digest}`, 'BLOB_UNKNOWN')
@@ -387,11 +393,11 @@ test.skipIf(missingPrograms('skopeo') !== '')('skopeo copies, inspects, lists an
   await expect(skopeo('copy', '-q', ...into)).rejects.toThrow('unauthorized')
   await expect(skopeo('copy', '-q', '--dest-creds', 'platform:wrong', ...into)).rejects.toThrow('unauthorized')
   await skopeo('copy', '-q', '--dest-creds', credentials, ...into)
-  const inspected = JSON.parse(await skopeo('inspect', '--tls-verify=false', image))
-  expect(inspected).toMatchObject({ Digest: digest, Labels: { 'org.platform.module': 'true' }, RepoTags: ['1.0.0'] })
+  const inspection = JSON.parse(await skopeo('inspect', '--tls-verify=false', image))
+  expect(inspection).toMatchObject({ Digest: digest, Labels: { 'org.platform.module': 'true' }, RepoTags: ['1.0.0'] })
 
-  const both = ['--src-tls-verify=false', '--dest-tls-verify=false', '--dest-creds', credentials]
-  await skopeo('copy', '-q', ...both, image, copy)
+  const skopeoOptions = ['--src-tls-verify=false', '--dest-tls-verify=false', '--dest-creds', credentials]
+  await skopeo('copy', '-q', ...skopeoOptions, image, copy)
   await skopeo('copy', '-q', '--src-tls-verify=false', copy, `oci:${target}:1.0.0`)
   const name = join('blobs/sha256', digest.slice(7))
   expect(await readFile(join(target, name), 'utf8')).toBe(await readFile(join(source, name), 'utf8'))

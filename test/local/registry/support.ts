@@ -92,17 +92,17 @@ export const putManifest = (
 export async function sendRaw(host: string, method: string, path: string, headers: Record<string, string> = {}) {
   const [hostname, port] = host.split(':')
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
-    const sent = request({ hostname, port, method, path, headers: { ...writer, ...headers }, agent: false })
-    sent.on('response', (response) => {
+    const outgoing = request({ hostname, port, method, path, headers: { ...writer, ...headers }, agent: false })
+    outgoing.on('response', (response) => {
       text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject)
     })
-    sent.on('error', reject)
-    sent.end()
+    outgoing.on('error', reject)
+    outgoing.end()
   })
 }
 
-export async function listed(names: AsyncIterable<string>): Promise<string[]> {
-  const all: string[] = []
-  for await (const name of names) all.push(name)
-  return all
+export async function namesIn(names: AsyncIterable<string>): Promise<string[]> {
+  const listedNames: string[] = []
+  for await (const name of names) listedNames.push(name)
+  return listedNames
 }

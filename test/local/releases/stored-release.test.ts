@@ -43,12 +43,12 @@ async function seal(releasesDir: string): Promise<string> {
 test('reads a release as it was written, and rejects another digest', async () => {
   await using folder = await temporaryFolder()
   expect(await readRelease(folder.path, release)).toBeUndefined()
-  const stored = await seal(folder.path)
+  const sealedRelease = await seal(folder.path)
   expect(await readRelease(folder.path, release)).toEqual({
     ...release,
     infrastructure: 'i',
     functionNames: ['health', 'queue/batches'],
-    folder: stored,
+    folder: sealedRelease,
   })
   expect(await readdir(folder.path)).toEqual([`1.2.3-${'ab'.repeat(6)}`])
   const other = { ...release, digest: `${release.digest.slice(0, -1)}0` }
@@ -73,8 +73,8 @@ test.for([
 test('lists the complete functions of a draft, and removes drafts at the start', async () => {
   await using folder = await temporaryFolder()
   const drafted = () => listDraftedFunctions(folder.path, release)
-  const broken = new Map([...files, ['index.mjs/below-a-file', program]])
-  await expect(draftFunction(folder.path, { release, name: 'health', files: broken })).rejects.toThrow()
+  const brokenFiles = new Map([...files, ['index.mjs/below-a-file', program]])
+  await expect(draftFunction(folder.path, { release, name: 'health', files: brokenFiles })).rejects.toThrow()
   expect(await drafted()).toEqual(new Set())
   await draftFunction(folder.path, { release, name: 'queue/batches', files })
   expect(await drafted()).toEqual(new Set(['queue/batches']))
@@ -130,9 +130,9 @@ test.for([
 
 test('an older release stays after a deliberate rollback', async () => {
   await using folder = await applied()
-  const newer = { ...checkout, version: '2.0.0' }
-  await writeCurrentRelease(folder.path, release, newer)
-  expect(await folder.start(newer)).toMatchObject({ version: '1.2.3' })
+  const newerCheckout = { ...checkout, version: '2.0.0' }
+  await writeCurrentRelease(folder.path, release, newerCheckout)
+  expect(await folder.start(newerCheckout)).toMatchObject({ version: '1.2.3' })
 })
 
 test.for([
@@ -144,9 +144,9 @@ test.for([
 ] as const)('a release that %s ends the start with advice', async ([, damage]) => {
   await using folder = await applied()
   await damage(folder.path)
-  const failed = folder.start()
-  await expect(failed).rejects.toBeInstanceOf(StartError)
-  await expect(failed).rejects.toThrow(
+  const failedStart = folder.start()
+  await expect(failedStart).rejects.toBeInstanceOf(StartError)
+  await expect(failedStart).rejects.toThrow(
     `Remove ${join(folder.path, 'current.json')} to start with version 1.0.0 of this folder; then apply the update again.`,
   )
 })

@@ -11,8 +11,8 @@ import { zipSync } from 'fflate'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { platformIn } from '../support/platform.ts'
 
-const served = [...Object.keys(functions), modulePaths.function, fallback.function]
-const names = [...served, 'bootstrap', 'queue/batches', 'queue/webhooks', 'schedule/sweep']
+const functionNames = [...Object.keys(functions), modulePaths.function, fallback.function]
+const names = [...functionNames, 'bootstrap', 'queue/batches', 'queue/webhooks', 'schedule/sweep']
 
 export const checkout = { version: checkoutVersion }
 export const stagedCheckout: StagedRelease = {
@@ -24,14 +24,14 @@ export const stagedCheckout: StagedRelease = {
 export const reporting = (version: string): string =>
   `export const handler = async () => ({ statusCode: 200, headers: { 'x-version': '${version}' }, body: '${version}' })`
 
-const checkoutSources = Object.fromEntries(served.map((name) => [name, reporting('checkout')]))
+const checkoutSources = Object.fromEntries(functionNames.map((name) => [name, reporting('checkout')]))
 
 export const zipOf = (files: Record<string, string>): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([path, text]) => [path, new TextEncoder().encode(text)])))
 
 export function releaseOf(version: string, sources: Record<string, string> = {}): StagedRelease {
-  const all = { ...Object.fromEntries(names.map((name) => [name, reporting(version)])), ...sources }
-  const zips = new Map(Object.entries(all).map(([name, source]) => [name, zipOf({ 'index.mjs': source })]))
+  const allSources = { ...Object.fromEntries(names.map((name) => [name, reporting(version)])), ...sources }
+  const zips = new Map(Object.entries(allSources).map(([name, source]) => [name, zipOf({ 'index.mjs': source })]))
   return stagedOf(version, zips)
 }
 
@@ -81,9 +81,10 @@ export async function startUpdatable(sources: Record<string, string> = {}) {
       await target.commit(identityOf(release), before)
     },
     versions: async (count = 20) => {
-      const seen = new Set<string>()
-      for (let index = 0; index < count; index++) seen.add((await request(`${platform.url}/health/live`)).version)
-      return [...seen]
+      const seenVersions = new Set<string>()
+      for (let index = 0; index < count; index++)
+        seenVersions.add((await request(`${platform.url}/health/live`)).version)
+      return [...seenVersions]
     },
     async [Symbol.asyncDispose]() {
       await platform.stop()

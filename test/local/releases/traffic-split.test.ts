@@ -7,8 +7,8 @@ import { expect, test } from 'vitest'
  * A version whose functions return its name, throw an error event, or wait until `finish` is called for a text event.
  */
 function versionOf(name: string) {
-  const waiting = new Map<string, PromiseWithResolvers<string>>()
-  const closed: string[] = []
+  const waitingCalls = new Map<string, PromiseWithResolvers<string>>()
+  const closedEvents: string[] = []
   const version: Version & { finish: (event: string) => void; closed: string[] } = {
     release: { version: name, digest: `sha256:${name}` },
     pool: {
@@ -16,21 +16,21 @@ function versionOf(name: string) {
         if (event instanceof Error) throw event
         if (typeof event !== 'string') return name
         const invocation = Promise.withResolvers<string>()
-        waiting.set(event, invocation)
+        waitingCalls.set(event, invocation)
         return invocation.promise
       },
-      close: async () => void closed.push(name),
+      close: async () => void closedEvents.push(name),
     },
-    finish: (event) => waiting.get(event)?.resolve(name),
-    closed,
+    finish: (event) => waitingCalls.get(event)?.resolve(name),
+    closed: closedEvents,
   }
   return version
 }
 
 function start() {
-  const [old, next] = [versionOf('old'), versionOf('new')]
-  const drained: string[] = []
-  const split = createTrafficSplit(old, (release) => drained.push(release.version))
+  const [oldVersion, nextVersion] = [versionOf('old'), versionOf('new')]
+  const drainedNames: string[] = []
+  const split = createTrafficSplit(oldVersion, (release) => drainedNames.push(release.version))
   const countNew = async (count: number, functionName = 'jobs') => {
     const results = await Promise.all(Array.from({ length: count }, () => split.invoke(functionName, undefined)))
     return results.filter((result) => result === 'new').length
@@ -38,7 +38,7 @@ function start() {
   const settle = async (event?: Error, functionName = 'jobs') => {
     await Promise.allSettled([split.invoke(functionName, event)])
   }
-  return { ...split, old, next, drained, countNew, settle }
+  return { ...split, old: oldVersion, next: nextVersion, drained: drainedNames, countNew, settle }
 }
 
 test.for([
@@ -127,17 +127,17 @@ test('a draining version can be staged again, and is then not closed', async () 
   expect(old.closed).toEqual([])
 })
 
-const thrown = (isCounted = false) =>
+const thrownError = (isCounted = false) =>
   new FunctionError('jobs', { name: 'Error', message: 'broken', stack: '', isCounted })
 
 test('counts the failed invocations of each version, of all functions', async () => {
   const split = start()
   const faults = () => [split.old, split.next].map(({ release }) => split.unanswered(release, 0)?.faults)
   expect(faults()).toEqual([0, undefined])
-  await split.settle(thrown())
+  await split.settle(thrownError())
   split.stage(split.next)
   split.shift(100)
-  await split.settle(thrown())
+  await split.settle(thrownError())
   await split.settle(new FunctionTimeout('queue/batches', 30_000), 'queue/batches')
   await split.settle(new FunctionTimeout('schedule/sweep', 30_000), 'schedule/sweep')
   await split.settle()
@@ -148,21 +148,21 @@ test('counts the failed invocations of each version, of all functions', async ()
 
 test('does not count an error that the function has counted, nor a direct invocation', async () => {
   const split = start()
-  await split.settle(thrown(true))
-  await expect(split.invokeOf(split.current())?.('jobs', thrown())).rejects.toThrow('broken')
+  await split.settle(thrownError(true))
+  await expect(split.invokeOf(split.current())?.('jobs', thrownError())).rejects.toThrow('broken')
   expect(split.unanswered(split.current(), 0)).toEqual({ faults: 0 })
 })
 
 test('counts failures since a second, for ten minutes', async () => {
   const split = start()
-  const since = (ms: number) => split.unanswered(split.current(), now() - ms)?.faults
-  await split.settle(thrown())
+  const faultsSince = (ms: number) => split.unanswered(split.current(), now() - ms)?.faults
+  await split.settle(thrownError())
   shiftClock(300_000)
-  await split.settle(thrown())
-  expect([since(0), since(299_000), since(300_000)]).toEqual([1, 1, 2])
+  await split.settle(thrownError())
+  expect([faultsSince(0), faultsSince(299_000), faultsSince(300_000)]).toEqual([1, 1, 2])
   shiftClock(400_000)
-  await split.settle(thrown())
-  expect(since(1_000_000)).toBe(2)
+  await split.settle(thrownError())
+  expect(faultsSince(1_000_000)).toBe(2)
   shiftClock(-700_000)
 })
 

@@ -105,17 +105,17 @@ test('a commit keeps the previous release for a rollback, and removes older ones
 
 test.runIf(isLong)('a stage waits while too many versions still complete requests', async () => {
   await using barrier = await startBarrier()
-  const slow = (version: string) => ({
+  const slowSources = (version: string) => ({
     jobs: `export const handler = async () => { ${barrier.report('slow')}; return { statusCode: 200, headers: { 'x-version': '${version}' } } }`,
   })
-  await using updatable = await startUpdatable(slow('checkout'))
+  await using updatable = await startUpdatable(slowSources('checkout'))
   const pending = [request(`${updatable.url}/api/v1/jobs`)]
   await barrier.waitForReports('slow', 1)
-  await updatable.apply(releaseOf('9.0.0', slow('9.0.0')))
+  await updatable.apply(releaseOf('9.0.0', slowSources('9.0.0')))
   pending.push(request(`${updatable.url}/api/v1/jobs`))
   await barrier.waitForReports('slow', 2)
-  await updatable.apply(releaseOf('9.1.0', slow('9.1.0')))
-  const third = releaseOf('9.2.0', slow('9.2.0'))
+  await updatable.apply(releaseOf('9.1.0', slowSources('9.1.0')))
+  const third = releaseOf('9.2.0', slowSources('9.2.0'))
   await expect(updatable.target.stage(third)).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
   barrier.open()
   expect(await Promise.all(pending)).toMatchObject([{ version: 'checkout' }, { version: '9.0.0' }])
@@ -143,8 +143,8 @@ test.for(sampled(invalidReleases, 2))('rejects a release %s, and keeps serving',
 
 test('rejects an incomplete release, a removed one, and a zip with a path outside its folder', async () => {
   const { target, dataDir } = platform
-  const incomplete = stagedOf('9.0.0', new Map([['health', zipOf({ 'index.mjs': reporting('9.0.0') })]]))
-  await expect(target.stage(incomplete)).rejects.toMatchObject({ isFinal: true })
+  const incompleteRelease = stagedOf('9.0.0', new Map([['health', zipOf({ 'index.mjs': reporting('9.0.0') })]]))
+  await expect(target.stage(incompleteRelease)).rejects.toMatchObject({ isFinal: true })
   const removed = target.stage({ ...stagedCheckout, version: '0.0.1' })
   await expect(removed).rejects.toMatchObject({ isFinal: true, message: expect.stringContaining('no longer') })
   const hostile = zipOf({ 'index.mjs': reporting('9.0.0'), '../../../../escaped': 'x' })
@@ -183,8 +183,8 @@ test('the update supervisor rejects calls without its token, and invalid calls',
 })
 
 test('an unreachable update supervisor is not a final error', async () => {
-  const unreachable = targetOf({ updateSupervisor: { url: 'http://127.0.0.1:1', token: 'x' } })
-  await expect(unreachable.current()).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
+  const unreachableTarget = targetOf({ updateSupervisor: { url: 'http://127.0.0.1:1', token: 'x' } })
+  await expect(unreachableTarget.current()).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
 })
 
 const [one, two] = [releaseOf('9.0.0'), releaseOf('9.1.0')]
@@ -206,16 +206,20 @@ async function update({ target }: Awaited<ReturnType<typeof run>>, release: Stag
 
 test('after a kill at any step the platform serves the committed release, or ends with advice if it is missing', async () => {
   await using folder = await temporaryFolder()
-  let committed = 'checkout'
+  let committedVersion = 'checkout'
   for (const release of isLong ? [two, stagedCheckout, one] : [one]) {
     for (const steps of isLong ? [1, 2, 3, 4] : [4]) {
       await using platform = await run(folder.path)
-      const version = committed === 'checkout' ? checkout.version : committed
+      const version = committedVersion === 'checkout' ? checkout.version : committedVersion
       expect(await platform.target.current()).toMatchObject({ version })
-      expect(await Promise.all([1, 2, 3].map(platform.version))).toEqual([committed, committed, committed])
+      expect(await Promise.all([1, 2, 3].map(platform.version))).toEqual([
+        committedVersion,
+        committedVersion,
+        committedVersion,
+      ])
       await update(platform, release, steps)
-      if (steps === 4) committed = release === stagedCheckout ? 'checkout' : release.version
-      expect((await currentIn(join(folder.path, 'data'))) ?? 'checkout').toBe(committed)
+      if (steps === 4) committedVersion = release === stagedCheckout ? 'checkout' : release.version
+      expect((await currentIn(join(folder.path, 'data'))) ?? 'checkout').toBe(committedVersion)
     }
   }
 

@@ -24,8 +24,8 @@ test.runIf(isLong)('rebuilds only assets that are older than their sources', asy
   expect(await readFile(join(folder.path, 'relay.mjs'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node/)
   expect(await readFile(join(folder.path, 'hello.mjs'), 'utf8')).toContain('/modules/hello')
 
-  const pinned = join(folder.path, 'pinned')
-  await pinAssets(folder.path, pinned)
+  const pinnedFile = join(folder.path, 'pinned')
+  await pinAssets(folder.path, pinnedFile)
   const builtAt = await changedAt()
   await buildAssets(folder.path)
   expect(await changedAt()).toEqual(builtAt)
@@ -37,7 +37,7 @@ test.runIf(isLong)('rebuilds only assets that are older than their sources', asy
   expect(othersAt).toEqual(builtAt.slice(1))
 
   await writeFile(join(folder.path, 'portal.pack'), 'another version')
-  expect(unpackFiles(await readFile(join(pinned, 'portal.pack'))).files.size).toBeGreaterThan(0)
+  expect(unpackFiles(await readFile(join(pinnedFile, 'portal.pack'))).files.size).toBeGreaterThan(0)
 })
 
 test('a failed rebuild keeps the old asset at a start, and fails a deployment', async () => {
@@ -46,16 +46,16 @@ test('a failed rebuild keeps the old asset at a start, and fails a deployment', 
   // The rebuild fails, because a file cannot replace a folder with content.
   const target = join(folder.path, 'module-schema.json')
   await mkdir(target)
-  const old = join(target, 'old')
-  await writeFile(old, 'built once')
-  await utimes(old, longAgo, longAgo)
-  const outdated: string[] = []
-  await buildAssets(folder.path, { names, onOutdated: (name) => outdated.push(name) })
-  expect(outdated).toEqual(names)
+  const oldFile = join(target, 'old')
+  await writeFile(oldFile, 'built once')
+  await utimes(oldFile, longAgo, longAgo)
+  const outdatedNames: string[] = []
+  await buildAssets(folder.path, { names, onOutdated: (name) => outdatedNames.push(name) })
+  expect(outdatedNames).toEqual(names)
   await expect(buildAssets(folder.path, { names })).rejects.toThrow('EISDIR')
   expect(await readdir(folder.path)).toEqual(names)
-  await rm(old)
-  const starting = buildAssets(folder.path, { names, onOutdated: (name) => outdated.push(name) })
+  await rm(oldFile)
+  const starting = buildAssets(folder.path, { names, onOutdated: (name) => outdatedNames.push(name) })
   await expect(starting).rejects.toThrow('EISDIR')
 })
 

@@ -12,7 +12,7 @@ import { type Barrier, startBarrier } from '../support/barrier.ts'
 import { writeFunctions } from '../support/platform.ts'
 import { runProgram, runServer } from '../support/program.ts'
 
-const main = 'packages/local/src/main.ts'
+const mainFile = 'packages/local/src/main.ts'
 const adminToken = 'packages/local/src/commands/admin-token.ts'
 
 const inFolder = (path: string, more: Record<string, string> = {}) => ({
@@ -43,7 +43,7 @@ test('setup can be completed with the commands that the platform prints at start
     expect.stringMatching(/^No platform runs on the data in .*\/data\. Start it .* set PLAT_DATA_DIR/),
   ])
 
-  await using platform = runProgram(main, { environment, isOnTerminal: true })
+  await using platform = runProgram(mainFile, { environment, isOnTerminal: true })
   const url = await platform.waitForLine('Platform ready at ')
   const logFile = join(environment.PLAT_DATA_DIR, 'logs/platform.log')
   const { processId } = await readRuntimeFile(environment.PLAT_DATA_DIR)
@@ -103,8 +103,8 @@ test('the runner and its commands report every invalid setting', async () => {
   const ofFunctions = { PLAT_LOG_LEVEL: 'loud', PLAT_DATA_DIR: '/nowhere' }
   const ofLogLevel = [expect.stringMatching(/^ {2}PLAT_LOG_LEVEL: ./)]
   for (const [path, environment, exitCode, expected] of [
-    [main, ofRunner, 2, lines],
-    [main, ofFunctions, 2, ofLogLevel],
+    [mainFile, ofRunner, 2, lines],
+    [mainFile, ofFunctions, 2, ofLogLevel],
     [adminToken, ofFunctions, 1, ofLogLevel],
   ] as const) {
     await using program = runProgram(path, { environment })
@@ -117,7 +117,7 @@ test('reports a port in use in one line with exit code 1', async () => {
   await using folder = await temporaryFolder()
   const other = createServer()
   const { port } = await listenAt(other, '127.0.0.1', 0)
-  await using program = runProgram(main, { environment: inFolder(folder.path, { PLAT_PORT: String(port) }) })
+  await using program = runProgram(mainFile, { environment: inFolder(folder.path, { PLAT_PORT: String(port) }) })
   expect(await program.exit).toBe(1)
   expect(program.lines.slice(1)).toEqual([expect.stringContaining(`127.0.0.1:${port} is in use.`)])
   other.close()
@@ -125,8 +125,8 @@ test('reports a port in use in one line with exit code 1', async () => {
 })
 
 async function startBusy(folder: string, barrier: Barrier) {
-  const slow = `export const handler = async () => { ${barrier.report('request')}; return { statusCode: 200, body: 'done' } }`
-  const functionsDir = await writeFunctions(folder, { sites: slow })
+  const slowSource = `export const handler = async () => { ${barrier.report('request')}; return { statusCode: 200, body: 'done' } }`
+  const functionsDir = await writeFunctions(folder, { sites: slowSource })
   const platform = await runServer('platform', join(folder, 'data'), functionsDir)
   const response = fetch(`${platform.address.url}/api/v1/sites`)
   await barrier.waitForReports('request')
@@ -156,8 +156,8 @@ test('a second signal during the shutdown stops the platform at once', async () 
   const failed = expect(platform.response).rejects.toThrow('fetch failed')
   platform.child.kill('SIGTERM')
   await platform.waitForLine('SIGTERM: stopping.')
-  const repeated = setInterval(() => platform.child.kill('SIGTERM'), 100)
+  const repeatedSignal = setInterval(() => platform.child.kill('SIGTERM'), 100)
   expect(await platform.exit).toBe(1)
-  clearInterval(repeated)
+  clearInterval(repeatedSignal)
   await failed
 })

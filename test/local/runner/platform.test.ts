@@ -186,21 +186,21 @@ test('a wake-up from a function reaches the client of the channel, whose presenc
 test('a stop completes running requests and batches, and closes channels without events', async () => {
   await using folder = await temporaryFolder()
   await using stopping = await startBarrier()
-  const stopped = await platformIn(folder.path, {
+  const stoppedPlatform = await platformIn(folder.path, {
     jobs: `export const handler = async () => { ${stopping.report('request')}; return { statusCode: 201 } }`,
     'channel-authorizer': `export const handler = async () => (${JSON.stringify(allow('one', 'one/topic'))})`,
     'queue/presence': `export const handler = async (event) => { ${stopping.report('presence')} }`,
     'queue/batches': `export const handler = async () => { ${stopping.report('batch')}; return {} }`,
   })
-  const client = queueClient(stopped)
+  const client = queueClient(stoppedPlatform)
   const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'batches' }))
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'x' }))
   client.destroy()
-  using channel = await openMqtt(`${stopped.url.replace('http', 'ws')}/channel`)
+  using channel = await openMqtt(`${stoppedPlatform.url.replace('http', 'ws')}/channel`)
   await channel.connect('one')
-  const request = fetch(`${stopped.url}/api/v1/jobs`, { method: 'POST' })
+  const request = fetch(`${stoppedPlatform.url}/api/v1/jobs`, { method: 'POST' })
   await Promise.all(['request', 'presence', 'batch'].map((name) => stopping.waitForReports(name)))
-  const stop = stopped.stop()
+  const stop = stoppedPlatform.stop()
   stopping.open()
   expect((await request).status).toBe(201)
   await Promise.all([stop, channel.closed])
@@ -227,12 +227,12 @@ test('rejects a second platform on the same data folder, and names the first', a
 
 test('a start that fails leaves nothing running, and a later start ignores a partial runtime file', async () => {
   await using folder = await temporaryFolder()
-  const failing = await settingsIn(folder.path, { auth: `throw new Error('broken at import')` })
-  await expect(startPlatform(failing)).rejects.toThrow('broken at import')
+  const failingSettings = await settingsIn(folder.path, { auth: `throw new Error('broken at import')` })
+  await expect(startPlatform(failingSettings)).rejects.toThrow('broken at import')
   const other = createServer()
   const { port } = await listenAt(other, '127.0.0.1', 0)
   const settings = {
-    ...failing,
+    ...failingSettings,
     port,
     functionsDir: await writeFunctions(folder.path, { auth: 'export const handler = () => ({})' }),
   }
@@ -241,8 +241,8 @@ test('a start that fails leaves nothing running, and a later start ignores a par
   await once(other, 'close')
 
   await writeFile(join(settings.dataDir, 'runtime.json'), '{"processId":')
-  const started = await startPlatform(settings, { log: () => undefined })
+  const startedPlatform = await startPlatform(settings, { log: () => undefined })
   expect((await stat(join(settings.dataDir, 'runtime.json'))).mode & 0o777).toBe(0o600)
-  expect(await readRuntimeFile(settings.dataDir)).toMatchObject({ processId: process.pid, apiUrl: started.url })
-  await Promise.all([started.stop(), started.stop()])
+  expect(await readRuntimeFile(settings.dataDir)).toMatchObject({ processId: process.pid, apiUrl: startedPlatform.url })
+  await Promise.all([startedPlatform.stop(), startedPlatform.stop()])
 })

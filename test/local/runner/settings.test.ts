@@ -87,13 +87,13 @@ test('limits the number of trusted keys, and accepts any file name', async () =>
   }
   const { trustedKeys, releaseKeys } = parseSettings(environment(49))
   for (const keys of [trustedKeys, releaseKeys]) {
-    const all = JSON.stringify([{ name: 'this platform', pem: generateKeyPair().publicKeyPem }, ...keys])
-    expect(parseConfig({ PLAT_MODULE_KEYS: all }).PLAT_MODULE_KEYS).toHaveLength(50)
+    const allKeys = JSON.stringify([{ name: 'this platform', pem: generateKeyPair().publicKeyPem }, ...keys])
+    expect(parseConfig({ PLAT_MODULE_KEYS: allKeys }).PLAT_MODULE_KEYS).toHaveLength(50)
   }
   for (const name of names) expect(() => parseSettings(environment(50))).toThrow(`${name}: 50 keys are more than 49`)
 })
 
-const invalid: [name: string, value: string, message?: string][] = [
+const invalidSettings: [name: string, value: string, message?: string][] = [
   ...'hello registry.example.com registry.example.com/modules/hello:1.0.0 /hello r.example/A https://r.example/a *'
     .split(' ')
     .map((source): [string, string, string] => ['PLAT_MODULE_SOURCES', `r.example/modules/*,${source}`, 'must be']),
@@ -115,15 +115,15 @@ const invalid: [name: string, value: string, message?: string][] = [
   ['PLAT_METRICS_TOKEN', 'a-token-of-23-character', 'must have 24'],
 ]
 
-test.for(invalid)('rejects %s=%s', ([name, value, message = '']) => {
+test.for(invalidSettings)('rejects %s=%s', ([name, value, message = '']) => {
   expect(() => parseSettings({ [name]: value })).toThrow(InvalidSettings)
   expect(() => parseSettings({ [name]: value })).toThrow(`${name}: ${message}`)
 })
 
 test('reports unknown PLAT_ names, but not those of functions, relays and the CLI', () => {
-  const unknown = { PLAT_OUTBOUND_ALOW: '10.0.0.1:443', PLAT_DOMAIN: 'platform.example.com' }
-  const known = { PLAT_PORT: '0', PLAT_LOG_LEVEL: 'warn', PLAT_METRICS: 'off', PLAT_TOKEN: 'x', PLAT_EMPTY: '' }
-  expect(parseSettings({ ...unknown, ...known }).ignored).toEqual(Object.keys(unknown))
+  const unknownSettings = { PLAT_OUTBOUND_ALOW: '10.0.0.1:443', PLAT_DOMAIN: 'platform.example.com' }
+  const knownSettings = { PLAT_PORT: '0', PLAT_LOG_LEVEL: 'warn', PLAT_METRICS: 'off', PLAT_TOKEN: 'x', PLAT_EMPTY: '' }
+  expect(parseSettings({ ...unknownSettings, ...knownSettings }).ignored).toEqual(Object.keys(unknownSettings))
 })
 
 test('functions get all PLAT_ settings except the metrics token, and high rate limits by default', () => {

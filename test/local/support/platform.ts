@@ -8,15 +8,15 @@ import { type Platform, startPlatform } from '@platform/local/platform'
 import { parseSettings, type Settings } from '@platform/local/settings'
 
 const echo = `export const handler = async (event) => ({ statusCode: 200, body: JSON.stringify({ path: event.rawPath }) })`
-const idle = `export const handler = async () => ({})`
+const idleSource = `export const handler = async () => ({})`
 
 export async function writeFunctions(folder: string, sources: Record<string, string> = {}): Promise<string> {
   const functionsDir = join(folder, 'functions')
   const stubs = Object.fromEntries(Object.keys(functions).map((name) => [name, echo]))
   const others = {
-    bootstrap: idle,
-    'queue/webhooks': idle,
-    'schedule/sweep': idle,
+    bootstrap: idleSource,
+    'queue/webhooks': idleSource,
+    'schedule/sweep': idleSource,
     [modulePaths.function]: echo,
     [fallback.function]: echo,
   }

@@ -157,7 +157,7 @@ const overlongSet = ber(
 const referral = result(0x61, 10, ber(0xa3, Buffer.from('ldap://x')))
 const withoutCode = Buffer.from('6100', 'hex')
 
-const unreachable: [string, () => RequestHandler][] = [
+const unreachableCases: [string, () => RequestHandler][] = [
   ['sends no response', () => () => true],
   ['closes the connection at the first request', onNth(bind, 1, (socket) => void socket.end())],
   ['resets the connection at the search', onNth(search, 1, (socket) => void socket.destroy())],
@@ -224,7 +224,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     expect(await outcome()).toBe('no error')
   })
 
-  test.each(unreachable)('fails if a directory %s', async (_, newHandler) => {
+  test.each(unreachableCases)('fails if a directory %s', async (_, newHandler) => {
     const deadline = new AbortController()
     const handle = newHandler()
     respondWith((...request) => {

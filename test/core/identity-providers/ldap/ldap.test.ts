@@ -311,13 +311,13 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     const owner = await verifySession(first.accessToken)
     const { token } = await ApiToken.create(owner, { name: 'ci' })
     advanceClock(16 * 60_000)
-    let renewed = first
-    expect(await countStoreCalls(async () => (renewed = await refresh(first, newOrigin())))).toBe(5)
+    let tokens = first
+    expect(await countStoreCalls(async () => (tokens = await refresh(first, newOrigin())))).toBe(5)
     await using client = await asRoot()
     await client.modifyDN(`uid=grace,${usersDn}`, `uid=grace,${groupsDn}`)
-    expect(await refresh(renewed, newOrigin())).toMatchObject({ tokenType: 'Bearer' })
+    expect(await refresh(tokens, newOrigin())).toMatchObject({ tokenType: 'Bearer' })
     await expectError(refresh(second, newOrigin()), 'invalid_refresh_token')
-    await expectError(verifySession(renewed.accessToken), 'unauthenticated')
+    await expectError(verifySession(tokens.accessToken), 'unauthenticated')
     await expectError(verifyApiToken(token), 'unauthenticated')
     await client.modifyDN(`uid=grace,${groupsDn}`, `uid=grace,${usersDn}`)
     await expectError(verifyApiToken(token), 'unauthenticated')
@@ -348,8 +348,8 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     await client.modifyDN(`uid=ada,${usersDn}`, `uid=ada,${groupsDn}`)
     const { settings } = (await get(keys.identityProvider(idp.id))) ?? {}
     const move = (url: unknown) => transact([patch(keys.identityProvider(idp.id), { set: { settings: url } })])
-    const unreachable = String(settings).replace(/:\d+"/, ':1"')
-    await move(unreachable)
+    const unreachableSettings = String(settings).replace(/:\d+"/, ':1"')
+    await move(unreachableSettings)
     await useInAnotherHour()
     await move(settings)
     expect(await countStoreCalls(() => verifyApiToken(token))).toBe(1)
@@ -357,7 +357,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     await expectError(verifyApiToken(token), 'unauthenticated')
     await client.modifyDN(`uid=ada,${groupsDn}`, `uid=ada,${usersDn}`)
     await signIn(credentialsOf('ada'), newOrigin())
-    await move(unreachable)
+    await move(unreachableSettings)
     advanceClock(31 * 24 * 3_600_000)
     await useInAnotherHour()
     await expectError(verifyApiToken(token), 'unauthenticated')
@@ -391,13 +391,17 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP over HTTP${skipReason}`, (
 
   test('answers wrong credentials alike for all names while a directory is unreachable', async () => {
     const { id } = await directory({ url: `ldaps://localhost:${ports.dead}` })
-    const local = { username: acme.platform.username, password }
-    const wrong = [{ ...local, password: 'wrong' }, credentialsOf('ada'), credentialsOf('unknown')]
-    const responses = await Promise.all(wrong.map((credentials) => login('login', credentials)))
+    const localCredentials = { username: acme.platform.username, password }
+    const wrongCredentials = [
+      { ...localCredentials, password: 'wrong' },
+      credentialsOf('ada'),
+      credentialsOf('unknown'),
+    ]
+    const responses = await Promise.all(wrongCredentials.map((credentials) => login('login', credentials)))
     const answers = responses.map(({ status, json }) => ({ status, ...json, traceId: '' }))
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
     expect(answers[0]).toMatchObject({ status: 401, error: 'invalid_credentials' })
-    expect(await login('login', local)).toMatchObject({ status: 200 })
+    expect(await login('login', localCredentials)).toMatchObject({ status: 200 })
     expect((await findProvider(id))?.failures).toContain('"unreachable"')
   })
 

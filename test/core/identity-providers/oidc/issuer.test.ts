@@ -189,13 +189,13 @@ test.each([
   expect(await completeSignIn(provider.id, callback, signIn.browser)).toEqual({ code: expect.any(String) })
 })
 
-const tested = newIssuer()
+const testedIssuer = newIssuer()
 const rejectCode = (timeMs = now()) =>
-  tested.overrides.set('/token', () => {
+  testedIssuer.overrides.set('/token', () => {
     const reply = json({ error: 'invalid_grant' }, 400)
     return { ...reply, headers: { ...reply.headers, date: new Date(timeMs).toUTCString() } }
   })
-const failedChecks = async (issuer = tested.url) =>
+const failedChecks = async (issuer = testedIssuer.url) =>
   (await testOidc(await newProvider(issuer), { clientSecret })).filter(({ ok }) => !ok)
 
 test.each<[unknown, string, string]>([
@@ -206,9 +206,9 @@ test.each<[unknown, string, string]>([
   [undefined, 'keys', 'The issuer publishes no key for an accepted algorithm.'],
 ])('a provider test rejects the algorithms %j', async (algorithms, name, message) => {
   rejectCode()
-  tested.metadata = { id_token_signing_alg_values_supported: algorithms }
-  const [failed] = await failedChecks()
-  expect(failed).toMatchObject({ name, message: expect.stringContaining(message) })
+  testedIssuer.metadata = { id_token_signing_alg_values_supported: algorithms }
+  const [failedCheck] = await failedChecks()
+  expect(failedCheck).toMatchObject({ name, message: expect.stringContaining(message) })
 })
 
 test.each([
@@ -218,11 +218,13 @@ test.each([
   ['/app/', '/app', 'discovery'],
 ])('a provider test names both spellings of an issuer: settings %j, metadata %j', async (configured, named, check) => {
   rejectCode()
-  tested.metadata = { issuer: tested.url + named }
-  tested.overrides.set(`/app${discovery}`, () => json({ ...tested.defaultMetadata(), ...tested.metadata }))
-  const text = `The metadata name the issuer ${tested.url}${named}, the settings ${tested.url}${configured}.`
-  const failed = await failedChecks(tested.url + configured)
-  expect(failed).toMatchObject([{ name: check, message: expect.stringContaining(text) }])
+  testedIssuer.metadata = { issuer: testedIssuer.url + named }
+  testedIssuer.overrides.set(`/app${discovery}`, () =>
+    json({ ...testedIssuer.defaultMetadata(), ...testedIssuer.metadata }),
+  )
+  const text = `The metadata name the issuer ${testedIssuer.url}${named}, the settings ${testedIssuer.url}${configured}.`
+  const checks = await failedChecks(testedIssuer.url + configured)
+  expect(checks).toMatchObject([{ name: check, message: expect.stringContaining(text) }])
 })
 
 test.each([
@@ -232,15 +234,15 @@ test.each([
   [30, undefined],
   [-30, undefined],
 ])('a provider test compares the clocks: %d seconds', async (seconds, message) => {
-  tested.metadata = {}
+  testedIssuer.metadata = {}
   rejectCode(now() + seconds * 1000)
-  const failed = await failedChecks()
+  const checks = await failedChecks()
   const clock = {
     name: 'clock',
     message: expect.stringMatching(/^The issuer's clock is \d+ seconds (ahead of|behind) /),
   }
-  expect(failed).toMatchObject(message === undefined ? [] : [clock])
-  const [, difference] = /(\d+) seconds/.exec(failed[0]?.message ?? '') ?? []
+  expect(checks).toMatchObject(message === undefined ? [] : [clock])
+  const [, difference] = /(\d+) seconds/.exec(checks[0]?.message ?? '') ?? []
   if (message) expect(Math.abs(Number(difference) - Math.abs(seconds))).toBeLessThan(30)
 })
 

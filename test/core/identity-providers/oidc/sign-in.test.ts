@@ -26,7 +26,7 @@ beforeAll(async () => {
 const origin = { address: '192.0.2.1' }
 const sharedIssuer = newIssuer()
 
-async function started(issuer = newIssuer(), existing?: ProviderRecord, returnTo?: string) {
+async function beginSignIn(issuer = newIssuer(), existing?: ProviderRecord, returnTo?: string) {
   const provider = existing ?? (await newProvider(issuer.url))
   const signIn = await startSignIn(provider, returnTo)
   issuer.token = () => signed(issuer.claims('platform', signIn.nonce, nowSeconds()), issuer.key)
@@ -34,16 +34,16 @@ async function started(issuer = newIssuer(), existing?: ProviderRecord, returnTo
   const { state, browser } = signIn
   return { issuer, provider, state, browser, callback, complete: () => completeSignIn(provider.id, callback, browser) }
 }
-type Started = Awaited<ReturnType<typeof started>>
+type Started = Awaited<ReturnType<typeof beginSignIn>>
 
-async function completed(issuer = newIssuer(), existing?: ProviderRecord) {
-  const signIn = await started(issuer, existing)
+async function finishSignIn(issuer = newIssuer(), existing?: ProviderRecord) {
+  const signIn = await beginSignIn(issuer, existing)
   const { code = '' } = await signIn.complete()
   return { ...signIn, code, exchange: () => exchange(code, [signIn.browser], origin) }
 }
 
 const signInTo = async (provider: ProviderRecord, issuer = sharedIssuer) =>
-  verifyAccessToken((await (await completed(issuer, provider)).exchange()).accessToken)
+  verifyAccessToken((await (await finishSignIn(issuer, provider)).exchange()).accessToken)
 
 type Forgery = Partial<Started['callback']> & { providerId?: string; browser?: string }
 type Forge = (signIn: Started) => Forgery | Promise<Forgery>
@@ -72,7 +72,7 @@ test.each<[string, string, Forge]>([
   ['with an error of the issuer', 'provider_error', () => ({ error: 'server_error' })],
   ['with a denial', 'access_denied', () => ({ error: 'access_denied' })],
 ])('rejects a callback %s as %s, keeps its page and sends no code to the issuer', async (_, error, forge) => {
-  const signIn = await started(undefined, undefined, '/jobs?status=Failed')
+  const signIn = await beginSignIn(undefined, undefined, '/jobs?status=Failed')
   const { providerId = signIn.provider.id, browser = signIn.browser, ...callback } = await forge(signIn)
   const outcome = await completeSignIn(providerId, { ...signIn.callback, ...callback }, browser)
   const isKnown = !('state' in callback) && providerId === signIn.provider.id
@@ -82,14 +82,14 @@ test.each<[string, string, Forge]>([
 })
 
 test('completes a sign-in after callbacks with a wrong cookie and a wrong path', async () => {
-  const { issuer, provider, callback, browser, complete } = await started()
+  const { issuer, provider, callback, browser, complete } = await beginSignIn()
   await completeSignIn(provider.id, callback, 'x'.repeat(43))
   await completeSignIn((await newProvider(issuer.url)).id, callback, browser)
   expect(await complete()).toEqual({ code: expect.any(String) })
 })
 
 test('accepts one of several concurrent callbacks', async () => {
-  const { issuer, complete } = await started(undefined, undefined, '/jobs')
+  const { issuer, complete } = await beginSignIn(undefined, undefined, '/jobs')
   const outcomes = await Promise.all([1, 2, 3, 4, 5].map(complete))
   expect(outcomes.filter(({ code }) => code !== undefined)).toHaveLength(1)
   expect(outcomes.filter(({ error, returnTo }) => error === 'sign_in_expired' && returnTo === '/jobs')).toHaveLength(4)
@@ -98,27 +98,30 @@ test('accepts one of several concurrent callbacks', async () => {
 })
 
 test('reports a code that the issuer rejects', async () => {
-  const { issuer, complete } = await started()
+  const { issuer, complete } = await beginSignIn()
   issuer.overrides.set('/token', () => ({ ...json({ error: 'invalid_grant' }), status: 400 }))
   expect(await complete()).toEqual({ error: 'provider_error', traceId: '' })
 })
 
 test('starts sign-ins only with enabled OpenID Connect providers', async () => {
-  const [disabled, ldap] = [await newProvider('', { isEnabled: false }), await newProvider('', { type: 'LDAP' })]
-  for (const id of [disabled.id, ldap.id, 'idp_0', (await newCaller()).userId, '../x']) {
+  const [disabledProvider, ldapProvider] = [
+    await newProvider('', { isEnabled: false }),
+    await newProvider('', { type: 'LDAP' }),
+  ]
+  for (const id of [disabledProvider.id, ldapProvider.id, 'idp_0', (await newCaller()).userId, '../x']) {
     expect([id, await errorCodeOf(Oidc.startSignIn(id, {}))]).toEqual([id, 'identity_provider_not_found'])
   }
 })
 
 test('exchanges a code once, also among concurrent requests', async () => {
-  const signIn = await completed()
+  const signIn = await finishSignIn()
   const outcomes = await Promise.all([1, 2, 3, 4].map(() => errorCodeOf(signIn.exchange())))
   expect(outcomes.toSorted()).toEqual(['no error', ...Array(3).fill('sign_in_code_invalid')])
   await expectError(signIn.exchange(), 'sign_in_code_invalid')
 })
 
 test('rejects a wrong code and a code of another browser without consuming it', async () => {
-  const signIn = await completed()
+  const signIn = await finishSignIn()
   const { code, browser, provider, state } = signIn
   for (const otherBrowser of [(await startSignIn(provider)).browser, '', code]) {
     await expectError(exchange(code, [otherBrowser], origin), 'sign_in_code_invalid')
@@ -134,7 +137,7 @@ test.each<[string, (signIn: Started) => unknown]>([
   ['of a disabled provider', ({ provider }) => replaceProvider({ ...provider, isEnabled: false })],
   ['of a removed provider', ({ provider }) => removeProvider(provider)],
 ])('rejects a code %s', async (_, invalidate) => {
-  const signIn = await completed()
+  const signIn = await finishSignIn()
   await invalidate(signIn)
   await expectError(signIn.exchange(), 'sign_in_code_invalid')
 })
@@ -158,7 +161,7 @@ test.each(['before', 'after'] as const)(
   'leaves at most one user and no session if a sign-in fails %s any store call',
   async (when) => {
     for (let [nth, isReached] = [1, true]; isReached; nth++) {
-      const { provider, complete } = await started(sharedIssuer)
+      const { provider, complete } = await beginSignIn(sharedIssuer)
       isReached = await failsAtCall(nth, when, complete)
       const users = await usersOf(provider)
       expect([nth, users.length]).toEqual([nth, Math.min(users.length, 1)])
@@ -173,7 +176,7 @@ test.each(['before', 'after'] as const)(
   'opens one session if an exchange fails %s any store call and is retried',
   async (when) => {
     for (let [nth, isReached] = [1, true]; isReached; nth++) {
-      const signIn = await completed(sharedIssuer)
+      const signIn = await finishSignIn(sharedIssuer)
       isReached = await failsAtCall(nth, when, signIn.exchange)
       await signIn.exchange().catch(() => undefined)
       const [user = ''] = await usersOf(signIn.provider)
@@ -185,12 +188,12 @@ test.each(['before', 'after'] as const)(
 test.each(['oidc.attemptConsumed', 'oidc.userKnown'])(
   'signs in the same user after a failure at %s',
   async (failpoint) => {
-    const { provider, callback, browser, complete } = await started(sharedIssuer)
+    const { provider, callback, browser, complete } = await beginSignIn(sharedIssuer)
     vi.stubEnv('PLAT_FAILPOINT', `${failpoint}=throw`)
     vi.resetModules()
-    const failing = await import('@platform/core/identity-providers/oidc/oidc')
+    const crashingOidc = await import('@platform/core/identity-providers/oidc/oidc')
     vi.unstubAllEnvs()
-    const location = await failing.completeSignIn(provider.id, callback, { browsers: [browser], origin })
+    const location = await crashingOidc.completeSignIn(provider.id, callback, { browsers: [browser], origin })
     expect(new URL(location).searchParams.get('error')).toBe('internal_error')
     expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
     const [first, second] = [await signInTo(provider), await signInTo(provider)]
@@ -200,7 +203,7 @@ test.each(['oidc.attemptConsumed', 'oidc.userKnown'])(
 )
 
 test('keeps the code valid if the session cannot be stored', async () => {
-  const signIn = await completed(sharedIssuer)
+  const signIn = await finishSignIn(sharedIssuer)
   const occupySessionKey = async ({ command, input }: StoreCall) => {
     if (!command.startsWith('TransactWrite')) return
     const session = input.TransactItems.find(({ Put }: any) => Put?.Item.sk === keys.session('').sk).Put.Item

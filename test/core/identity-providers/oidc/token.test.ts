@@ -13,13 +13,13 @@ beforeAll(preparePortal)
 
 type Claims = Record<string, unknown>
 type Forge = (claims: Claims, issuer: HostileIssuer) => Promise<string> | string
-const accepted = { code: expect.stringMatching(/^[\w-]{43}$/) }
-const rejected = { error: 'answer_invalid', traceId: '' }
+const acceptedResult = { code: expect.stringMatching(/^[\w-]{43}$/) }
+const rejectedResult = { error: 'answer_invalid', traceId: '' }
 
 async function signIn(change: Claims = {}, forge?: Forge, issuer = newIssuer()) {
   const provider = await newProvider(issuer.url)
-  const changed = (claims: Claims) => ({ ...claims, ...change })
-  return signInWith(issuer, provider, changed, forge && ((claims) => forge(claims, issuer)))
+  const changeClaims = (claims: Claims) => ({ ...claims, ...change })
+  return signInWith(issuer, provider, changeClaims, forge && ((claims) => forge(claims, issuer)))
 }
 
 test.each<[string, Claims]>([
@@ -27,7 +27,7 @@ test.each<[string, Claims]>([
   ['several audiences and the client as authorised party', { aud: ['platform', 'x'], azp: 'platform' }],
   ['an issue time half a minute ahead', { iat: nowSeconds() + 30 }],
 ])('accepts an ID token with %s', async (_, change) => {
-  expect(await signIn(change)).toEqual(accepted)
+  expect(await signIn(change)).toEqual(acceptedResult)
 })
 
 const sharedIssuer = newIssuer()
@@ -55,7 +55,7 @@ test.each<[string, Claims]>([
   ['a subject of 256 characters', { sub: 's'.repeat(256) }],
 ])('rejects an ID token with %s', async (_, change) => {
   const requests = sharedIssuer.countRequests('/token')
-  expect(await signIn(change, undefined, sharedIssuer)).toEqual(rejected)
+  expect(await signIn(change, undefined, sharedIssuer)).toEqual(rejectedResult)
   expect(sharedIssuer.countRequests('/token')).toBe(requests + 1)
 })
 
@@ -81,8 +81,8 @@ test.each<[string, Forge]>([
     'with changed claims',
     async (claims, { key }) => {
       const [header, , signature] = (await signed(claims, key)).split('.')
-      const changed = Buffer.from(JSON.stringify({ ...claims, sub: 'another' })).toString('base64url')
-      return `${header}.${changed}.${signature}`
+      const changedPayload = Buffer.from(JSON.stringify({ ...claims, sub: 'another' })).toString('base64url')
+      return `${header}.${changedPayload}.${signature}`
     },
   ],
   ['of four parts', async (claims, { key }) => `${await signed(claims, key)}.x`],
@@ -90,10 +90,10 @@ test.each<[string, Forge]>([
   ['that is empty', () => ''],
 ])('rejects an ID token %s', async (_, forge) => {
   shiftClock(11_000)
-  expect(await signIn({}, forge, sharedIssuer)).toEqual(rejected)
+  expect(await signIn({}, forge, sharedIssuer)).toEqual(rejectedResult)
 })
 
-const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
 test.each<[string, Claims, Forge?]>([
   ['The claim iss of the ID token is "URL/"; expected "URL".', { iss: `${sharedIssuer.url}/` }],
   ['The claim iss of the ID token is "\\u202e', { iss: `\u202e${'\u00e4'.repeat(10_000)}` }],
@@ -106,7 +106,7 @@ test.each<[string, Claims, Forge?]>([
   [
     'with "HS512", but the metadata list ["ES256",',
     {},
-    (claims) => `${encoded({ alg: 'HS512' })}.${encoded(claims)}.${'x'.repeat(9)}`,
+    (claims) => `${encode({ alg: 'HS512' })}.${encode(claims)}.${'x'.repeat(9)}`,
   ],
   [
     'no applicable keys found. The header of the ID token names the algorithm "ES256" and the key "',
@@ -119,15 +119,17 @@ test.each<[string, Claims, Forge?]>([
   using output = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   const provider = await newProvider(sharedIssuer.url)
   let token = ''
-  const forged: Forge = forge ?? ((claims, { key }) => signed(claims, key))
-  const tokenOf = async (claims: Claims) => (token = await forged(claims, sharedIssuer))
+  const forgeToken: Forge = forge ?? ((claims, { key }) => signed(claims, key))
+  const tokenOf = async (claims: Claims) => (token = await forgeToken(claims, sharedIssuer))
   for (const _ of [1, 2])
-    expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, ...change }), tokenOf)).toEqual(rejected)
+    expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, ...change }), tokenOf)).toEqual(
+      rejectedResult,
+    )
   const events = await pendingEvents(provider, 'identity.provider_failed')
   const detail = expect.stringContaining(text.replaceAll('URL', sharedIssuer.url))
   expect(events.map(({ data }) => data)).toMatchObject([{ problem: 'answer_invalid', detail }])
-  const shown = JSON.stringify(events) + output.mock.calls.join('')
-  for (const part of [clientSecret, token, ...token.split('.').slice(1)]) expect(shown).not.toContain(part)
+  const shownText = JSON.stringify(events) + output.mock.calls.join('')
+  for (const part of [clientSecret, token, ...token.split('.').slice(1)]) expect(shownText).not.toContain(part)
   expect(JSON.stringify(events)).not.toMatch(/secret-secret|[^ -~]/)
 })
 
@@ -139,32 +141,34 @@ test.each<[string, Claims, (() => undefined)?]>([
   ['no ID token', {}, () => undefined],
 ])('does not report %s, because the browser may have changed the request', async (_, change, noToken) => {
   const provider = await newProvider(sharedIssuer.url)
-  expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, ...change }), noToken)).toEqual(rejected)
+  expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, ...change }), noToken)).toEqual(
+    rejectedResult,
+  )
   expect(await pendingEvents(provider, 'identity.provider_failed')).toEqual([])
 })
 
 test('rejects the ID token of another sign-in', async () => {
   const issuer = newIssuer()
   let token = ''
-  expect(await signIn({}, async (claims) => (token = await signed(claims, issuer.key)), issuer)).toEqual(accepted)
-  expect(await signIn({}, () => token, issuer)).toEqual(rejected)
+  expect(await signIn({}, async (claims) => (token = await signed(claims, issuer.key)), issuer)).toEqual(acceptedResult)
+  expect(await signIn({}, () => token, issuer)).toEqual(rejectedResult)
 })
 
 test('reloads keys for an unknown key id, and all metadata after five minutes', async () => {
   const issuer = newIssuer()
   const provider = await newProvider(issuer.url)
   const requests = () => [issuer.countRequests('/jwks'), issuer.countRequests('/.well-known/openid-configuration')]
-  for (let count = 0; count < 3; count++) expect(await signInWith(issuer, provider)).toEqual(accepted)
+  for (let count = 0; count < 3; count++) expect(await signInWith(issuer, provider)).toEqual(acceptedResult)
   expect(requests()).toEqual([1, 1])
-  const revoked = issuer.key
+  const revokedKey = issuer.key
   issuer.key = signingKey()
   issuer.keys = [issuer.key.wire]
   shiftClock(11_000)
-  expect(await signInWith(issuer, provider)).toEqual(accepted)
+  expect(await signInWith(issuer, provider)).toEqual(acceptedResult)
   expect(requests()).toEqual([2, 1])
   shiftClock(300_001)
-  expect(await signInWith(issuer, provider, undefined, (claims) => signed(claims, revoked))).toEqual(rejected)
-  expect(await signInWith(issuer, provider)).toEqual(accepted)
+  expect(await signInWith(issuer, provider, undefined, (claims) => signed(claims, revokedKey))).toEqual(rejectedResult)
+  expect(await signInWith(issuer, provider)).toEqual(acceptedResult)
   expect(requests()).toEqual([3, 2])
 })
 
@@ -172,12 +176,12 @@ test('reloads keys for unknown key ids at most every ten seconds', async () => {
   const issuer = newIssuer()
   const provider = await newProvider(issuer.url)
   const forge = () => signInWith(issuer, provider, undefined, (claims) => signed(claims, signingKey()))
-  for (let count = 0; count < 5; count++) expect(await forge()).toEqual(rejected)
+  for (let count = 0; count < 5; count++) expect(await forge()).toEqual(rejectedResult)
   expect(issuer.countRequests('/jwks')).toBe(1)
   shiftClock(11_000)
   for (let count = 0; count < 5; count++) await forge()
   expect(issuer.countRequests('/jwks')).toBe(2)
-  expect(await signInWith(issuer, provider)).toEqual(accepted)
+  expect(await signInWith(issuer, provider)).toEqual(acceptedResult)
 })
 
 const provider = (settings: ProviderRecord['settings'] = {}, hasRoles = true) =>
@@ -196,14 +200,14 @@ test.each([
 })
 
 const manyObjects = Array.from({ length: 10_000 }, () => ({}))
-const invalid = [undefined, null, 0, 1e308, true, {}, { sub: 'x' }, [], [[['ops']]], ['a', null], manyObjects]
+const invalidGroups = [undefined, null, 0, 1e308, true, {}, { sub: 'x' }, [], [[['ops']]], ['a', null], manyObjects]
 
-test.each(invalid)('ignores claims of an invalid type (%#)', (value) => {
+test.each(invalidGroups)('ignores claims of an invalid type (%#)', (value) => {
   const claims = { sub: 's', preferred_username: value, email: value, groups: value }
   expect(identityOf(provider(), claims)).toMatchObject({ subject: 's', username: 's', email: '' })
 })
 
-test.each([...invalid, '', 's'.repeat(256)])('rejects an invalid subject (%#)', (sub) => {
+test.each([...invalidGroups, '', 's'.repeat(256)])('rejects an invalid subject (%#)', (sub) => {
   expect(identityOf(provider(), { sub, preferred_username: 'ada' })).toBeUndefined()
 })
 

@@ -237,18 +237,18 @@ test('a late projection of a start does not finish the batch again', async () =>
   }
 
   const records = await pendingRecords(caller.organisationId)
-  const started = records.find(({ events }) => events[0]?.name === 'job.started')
-  const key = keys.outbox(caller.organisationId, started?.id ?? '')
+  const startRecord = records.find(({ events }) => events[0]?.name === 'job.started')
+  const key = keys.outbox(caller.organisationId, startRecord?.id ?? '')
   const { pk: _, sk: __, ...attributes } = (await get(key)) ?? {}
   await transact([remove(key)])
   await runProjections(caller)
-  const finished = await Batch.read(caller, batchId)
-  expect(finished).toMatchObject({ status: 'Finished', counts: { running: 0, completed: 2 } })
+  const finishedBatch = await Batch.read(caller, batchId)
+  expect(finishedBatch).toMatchObject({ status: 'Finished', counts: { running: 0, completed: 2 } })
 
   advanceClock(1000)
   await transact([replace(key, attributes)])
   await runProjections(caller)
-  expect(await Batch.read(caller, batchId)).toEqual(finished)
+  expect(await Batch.read(caller, batchId)).toEqual(finishedBatch)
 })
 
 test('has no output of a job that is not stored yet', async () => {
@@ -275,14 +275,14 @@ const openBatches = async ({ organisationId }: Caller) =>
 
 test('a cluster cannot be removed from the acceptance of a batch until its jobs end', async () => {
   const { caller, clusterIds } = await callerWithClusters(3)
-  const [first = '', second = '', unused = ''] = clusterIds
+  const [first = '', second = '', unusedId = ''] = clusterIds
   const expectProtected = async () => {
     for (const id of [first, second]) await expectError(Cluster.remove(caller, id), 'cluster_has_active_jobs')
   }
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters([first, second]) })
   expect(await openBatches(caller)).toEqual([batchId])
   await expectProtected()
-  await Cluster.remove(caller, unused)
+  await Cluster.remove(caller, unusedId)
   await advance(caller, batchId)
   expect(await openBatches(caller)).toEqual([])
   await expectProtected()
@@ -320,12 +320,12 @@ async function delayCalls<Result>(
 
 test('rejects a batch whose cluster is removed between the reads of its lookup', async () => {
   const { caller, clusterIds } = await callerWithClusters(1)
-  const [contested = ''] = clusterIds
-  const allIds = [...(await storeClusters(caller, 150)), contested]
+  const [contestedId = ''] = clusterIds
+  const allIds = [...(await storeClusters(caller, 150)), contestedId]
   // Only the batch read with the guard is delayed. The other one returns the cluster before its removal.
   const readsGuard = (input: string) => input.includes('REMOVAL-GUARD') && input.includes(allIds[1] ?? '')
   const accept = () => errorCodeOf(Batch.submit(caller, { jobs: jobsForClusters(allIds) }))
-  expect(await delayCalls(readsGuard, accept, () => Cluster.remove(caller, contested))).toBe('cluster_forbidden')
+  expect(await delayCalls(readsGuard, accept, () => Cluster.remove(caller, contestedId))).toBe('cluster_forbidden')
   expect(await openBatches(caller)).toEqual([])
 })
 
@@ -359,13 +359,13 @@ test('accepts batches for the other clusters after a removal', async () => {
 
 test('fails only the jobs of a cluster that is missing despite the guard', async () => {
   const caller = await newCaller()
-  const [missing = '', kept = ''] = await storeClusters(caller, 2)
-  const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters([missing, kept], 80) })
-  await transact([remove(keys.cluster(caller.organisationId, missing))])
+  const [missingId = '', keptId = ''] = await storeClusters(caller, 2)
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters([missingId, keptId], 80) })
+  await transact([remove(keys.cluster(caller.organisationId, missingId))])
   await advance(caller, batchId)
   for (const { clusterId, status, statusReason } of await jobRecords(caller, jobIds)) {
-    const expected = clusterId === missing ? ['Failed', 'cluster_removed'] : ['Queued', undefined]
+    const expected = clusterId === missingId ? ['Failed', 'cluster_removed'] : ['Queued', undefined]
     expect([status, statusReason]).toEqual(expected)
   }
-  expect(await clusterCounters(caller, [kept])).toEqual([[40, 40, 40]])
+  expect(await clusterCounters(caller, [keptId])).toEqual([[40, 40, 40]])
 })

@@ -59,8 +59,8 @@ test('cancels a batch before its jobs are stored', async () => {
   await runProjections(caller)
   expect(await inboxItems(clusterId)).toEqual([])
   expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { cancelled: 200 } })
-  const cancelled = { status: 'Cancelled', statusReason: 'cancelled_by_user' }
-  expect(await Job.read(caller, jobIds[199] ?? '')).toMatchObject(cancelled)
+  const cancelledJob = { status: 'Cancelled', statusReason: 'cancelled_by_user' }
+  expect(await Job.read(caller, jobIds[199] ?? '')).toMatchObject(cancelledJob)
   expect(await clusterCounters(caller, [clusterId])).toEqual([[0, 0, 200]])
   await expectError(Batch.cancel(caller, batchId), 'batch_already_finished')
   await expectError(Batch.cancel(caller, '#'), 'batch_not_found')
@@ -84,9 +84,9 @@ test('cancelling during expansion and claims ends each job once', async () => {
   await Promise.all([advance(caller, batchId), claimJobs(), cancelBatch()])
   await advance(caller, batchId)
   const records = await jobRecords(caller, jobIds)
-  const running = records.filter(({ status }) => status === 'Running')
-  expect(running.map(({ id }) => id)).toEqual(claimedIds)
-  for (const { cancelRequestedAtMs } of running) expect(cancelRequestedAtMs).toBeDefined()
+  const runningJobs = records.filter(({ status }) => status === 'Running')
+  expect(runningJobs.map(({ id }) => id)).toEqual(claimedIds)
+  for (const { cancelRequestedAtMs } of runningJobs) expect(cancelRequestedAtMs).toBeDefined()
   const runningCount = claimedIds.length
   const counts = countByStatus(records)
   expect(counts).toMatchObject({ queued: 0, running: runningCount, cancelled: 150 - runningCount })
@@ -104,19 +104,19 @@ test('retries the failed and cancelled jobs of a finished batch with the same li
   const jobs = payloads.map((payload) => scriptJob(enrolled.cluster.id, payload, { deliverWithinSeconds: 500 }))
   const limits = { maxConcurrency: 2, maxErrors: 4 }
   const { batchId, jobIds } = await submitAndExpand(caller, { jobs, ...limits })
-  const [completed = '', failed = '', cancelled = '', alsoFailed = ''] = jobIds
+  const [completedId = '', failedId = '', cancelledId = '', alsoFailedId = ''] = jobIds
   await expectError(Batch.retry(caller, batchId), 'nothing_to_retry')
-  await runJob(enrolled, completed)
-  await runJob(enrolled, failed, 1)
-  await Job.cancel(caller, cancelled)
+  await runJob(enrolled, completedId)
+  await runJob(enrolled, failedId, 1)
+  await Job.cancel(caller, cancelledId)
   await runProjections(caller)
-  await runJob(enrolled, alsoFailed, 3)
+  await runJob(enrolled, alsoFailedId, 3)
   await runProjections(caller)
   const retry = await Batch.retry(caller, batchId)
   expect(retry.submittedCount).toBe(3)
   await advance(caller, retry.batchId)
-  const retried = await Promise.all(retry.jobIds.map((id) => Job.read(caller, id)))
-  expect(retried.map(({ payload }) => payload)).toEqual(jobs.slice(1).map(({ payload }) => payload))
+  const retriedJobs = await Promise.all(retry.jobIds.map((id) => Job.read(caller, id)))
+  expect(retriedJobs.map(({ payload }) => payload)).toEqual(jobs.slice(1).map(({ payload }) => payload))
   const records = await jobRecords(caller, retry.jobIds)
   expect(records.map(({ timeoutSeconds, deliverWithinSeconds }) => [timeoutSeconds, deliverWithinSeconds])).toEqual(
     [7, 3600, 3600].map((timeoutSeconds) => [timeoutSeconds, 500]),
@@ -145,21 +145,21 @@ test('rejects a retry as a whole if a target node or a cluster was removed', asy
 
 test('a retry skips completed jobs and jobs of removed clusters', async () => {
   const caller = await newCaller()
-  const [removed, kept] = [await enrolledCluster(caller), await enrolledCluster(caller)]
-  const jobs = jobsForClusters([removed.cluster.id, kept.cluster.id], 6)
+  const [removedCluster, keptCluster] = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const jobs = jobsForClusters([removedCluster.cluster.id, keptCluster.cluster.id], 6)
   const { batchId, jobIds } = await submitAndExpand(caller, { jobs })
-  for (const [index, id] of jobIds.entries()) await runJob(index % 2 === 0 ? removed : kept, id, 1)
+  for (const [index, id] of jobIds.entries()) await runJob(index % 2 === 0 ? removedCluster : keptCluster, id, 1)
   await runProjections(caller)
-  await Cluster.remove(caller, removed.cluster.id)
+  await Cluster.remove(caller, removedCluster.cluster.id)
   const retry = await Batch.retry(caller, batchId)
   expect(retry.submittedCount).toBe(3)
   await advance(caller, retry.batchId)
   const records = await jobRecords(caller, retry.jobIds)
-  expect(records.map(({ clusterId }) => clusterId)).toEqual(Array(3).fill(kept.cluster.id))
-  for (const id of retry.jobIds) await runJob(kept, id)
+  expect(records.map(({ clusterId }) => clusterId)).toEqual(Array(3).fill(keptCluster.cluster.id))
+  for (const id of retry.jobIds) await runJob(keptCluster, id)
   await runProjections(caller)
   await expectError(Batch.retry(caller, retry.batchId), 'nothing_to_retry')
-  await Cluster.remove(caller, kept.cluster.id)
+  await Cluster.remove(caller, keptCluster.cluster.id)
   await expectError(Batch.retry(caller, batchId), 'nothing_to_retry')
   await sweep()
   await expectError(Batch.retry(caller, batchId), 'nothing_to_retry')
@@ -297,8 +297,8 @@ async function finish(state: State): Promise<void> {
     for (const enrolled of clusters) {
       for (const jobId of await waitingIds(caller, enrolled.cluster.id)) await claimJob(state, enrolled, jobId)
     }
-    const running = (await jobRecords(caller, jobIds)).filter(({ status }) => status === 'Running')
-    for (const { id, clusterId, leaseId = '' } of running) {
+    const runningJobs = (await jobRecords(caller, jobIds)).filter(({ status }) => status === 'Running')
+    for (const { id, clusterId, leaseId = '' } of runningJobs) {
       const enrolled = clusters.find(({ cluster }) => cluster.id === clusterId)!
       await complete(enrolled.request(), id, completionReport(enrolled, leaseId, pick(3) === 0 ? 1 : 0))
     }
@@ -326,8 +326,8 @@ async function expectExactCounts({ caller, clusterIds, batchId, jobIds, leases, 
   expect(parseRemovalGuard(await get(keys.removalGuard(organisationId))).open.size).toBe(0)
   expect(await get(keys.organisationCounts(organisationId))).toMatchObject({ total: jobIds.length })
   for (const { size } of leases.values()) expect(size).toBe(1)
-  const stopped = jobs.filter(({ statusReason }) => statusReason === 'batch_error_limit')
-  if ((counts['failed'] ?? 0) <= (maxErrors ?? Infinity)) expect(stopped).toEqual([])
+  const stoppedJobs = jobs.filter(({ statusReason }) => statusReason === 'batch_error_limit')
+  if ((counts['failed'] ?? 0) <= (maxErrors ?? Infinity)) expect(stoppedJobs).toEqual([])
 }
 
 test.each(isLong ? [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] : [1, 2, 3])(

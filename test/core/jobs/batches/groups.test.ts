@@ -23,7 +23,7 @@ import { completionReport } from '../../support/jobs.ts'
 beforeAll(bootstrapPlatform)
 
 const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex')
-const large = 'x'.repeat(65_536)
+const largeText = 'x'.repeat(65_536)
 
 /** `lost`: the relay never reports the end. `cancelled` and `waiting` jobs are not claimed. */
 interface End {
@@ -64,7 +64,7 @@ const shown = ({ status, statusReason, exitCode, outputSha256, count, sample }: 
 
 test('equal results are one group however their output arrived; each kind of end has its own; failures come first', async () => {
   const bytes = Buffer.from([0, 255, 10])
-  const both = sha256(
+  const bothSha256 = sha256(
     ['streams', ...[sha256('same\n'), sha256('warning\n')].toSorted()].map((line) => `${line}\n`).join(''),
   )
   const cases: [End, string][] = [
@@ -75,12 +75,12 @@ test('equal results are one group however their output arrived; each kind of end
     [{ outcome: 'cancelled' }, 'Cancelled cancelled_by_user   1 '],
     [{ stdout: ['same\n'] }, `Completed  0 ${sha256('same\n')} 2 same\n`],
     [{ stdout: ['sa', 'me\n'], sum: sha256('a lie about small output') }, ''],
-    [{ stdout: ['same\n'], stderr: 'warning\n' }, `Completed  0 ${both} 1 same\nwarn`],
+    [{ stdout: ['same\n'], stderr: 'warning\n' }, `Completed  0 ${bothSha256} 1 same\nwarn`],
     [{}, `Completed  0 ${sha256('')} 1 `],
     [{ binary: bytes }, `Completed  0 ${sha256(bytes)} 1 \0\u{fffd}\n`],
-    [{ stdout: [large], sum: sha256(large) }, `Completed  0 ${sha256(large)} 1 xxxxxxxxx`],
-    [{ stdout: [large] }, 'Completed  0  1 xxxxxxxxx'],
-    [{ stdout: [large] }, 'Completed  0  1 xxxxxxxxx'],
+    [{ stdout: [largeText], sum: sha256(largeText) }, `Completed  0 ${sha256(largeText)} 1 xxxxxxxxx`],
+    [{ stdout: [largeText] }, 'Completed  0  1 xxxxxxxxx'],
+    [{ stdout: [largeText] }, 'Completed  0  1 xxxxxxxxx'],
     [{ outcome: 'waiting' }, ''],
   ]
   const { caller, batchId, jobIds, end } = await batchOf(cases.map(([each]) => each))
@@ -97,7 +97,7 @@ test('equal results are one group however their output arrived; each kind of end
     ...Array<string>(7).fill('Completed'),
   ])
   expect([groups[5]?.count, pending]).toEqual([2, 1])
-  expect((await Job.read(caller, jobIds[7]!)).result?.outputSha256).toBe(both)
+  expect((await Job.read(caller, jobIds[7]!)).result?.outputSha256).toBe(bothSha256)
 })
 
 test('the key of a group pages its clusters while jobs still end; jobs of removed clusters are hidden', async () => {
@@ -115,7 +115,7 @@ test('the key of a group pages its clusters while jobs still end; jobs of remove
   expect([...first.items, ...second.items]).toEqual([1, 0].map((index) => ({ clusterId, name, jobId: jobIds[index] })))
   expect([second.totalCount, second.nextCursor]).toEqual([3, undefined])
   expect((await page('1', {})).items[0]?.jobId).toBe(jobIds[2])
-  for (const unknown of ['2', 'x', '-1']) await expectError(page(unknown, {}), 'group_not_found')
+  for (const unknownGroup of ['2', 'x', '-1']) await expectError(page(unknownGroup, {}), 'group_not_found')
   await expectError(Groups.read(caller, 'batch_1'), 'batch_not_found')
   await Cluster.remove(caller, clusterId)
   expect((await Groups.read(caller, batchId)).groups).toEqual([])
@@ -140,9 +140,9 @@ test('500 different results take at most three store calls, and each page of an 
   expect(await countStoreCalls(read)).toBeLessThanOrEqual(3)
   const { groups, pending } = await read()
   expect([groups.length, pending, groups[39]?.sample?.length, groups[40]?.sample]).toEqual([500, 0, 700, undefined])
-  const exported = () => Groups.listResults(caller, batchId, { page: 1, pageSize: 100 })
-  expect(await countStoreCalls(exported)).toBeLessThanOrEqual(5)
-  expect(await exported()).toMatchObject({ totalCount: 500, items: { length: 100 } })
+  const listResults = () => Groups.listResults(caller, batchId, { page: 1, pageSize: 100 })
+  expect(await countStoreCalls(listResults)).toBeLessThanOrEqual(5)
+  expect(await listResults()).toMatchObject({ totalCount: 500, items: { length: 100 } })
 })
 
 const group = (fields: Partial<JobGroup>): JobGroup => ({

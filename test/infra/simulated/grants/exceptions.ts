@@ -1,5 +1,5 @@
 const deploying = ['modules:deploy', 'modules:deploy (images)', 'modules:deploy (registry)', 'modules:deploy (role)']
-const running = ['secret:module-key', 'modules:remove', 'modules:remove (list)', 'modules:invoke', ...deploying]
+const runningGrants = ['secret:module-key', 'modules:remove', 'modules:remove (list)', 'modules:invoke', ...deploying]
 
 /** Function → grants that `modules.long.test.ts` uses. */
 export const moduleGrants: Record<string, readonly string[]> = {
@@ -7,8 +7,8 @@ export const moduleGrants: Record<string, readonly string[]> = {
   'gateway/modules': ['table:read', 'secret:module-token-keys', 'secret:module-key', 'modules:invoke'],
   'queue/events': ['queue:modules'],
   'queue/modules': ['table:read', 'table:write', 'secret:module-key', 'modules:invoke', 'messages'],
-  'queue/installs': [...running, 'modules:remove (images)', 'queue:events'],
-  'schedule/heartbeat': running,
+  'queue/installs': [...runningGrants, 'modules:remove (images)', 'queue:events'],
+  'schedule/heartbeat': runningGrants,
 }
 
 export const releaseGrants: Record<string, readonly string[]> = {

@@ -45,12 +45,12 @@ export async function signInByOpenId({ platform, providers: { peer } }: Environm
     peer.open([{ ...client, redirectUri: `${portal}${base}/callback` }])
     peer.present('grace-1', { preferred_username: 'grace', email: 'grace@example.com', groups: [] })
     const { anonymous } = platform
-    const started = await anonymous.get(`${base}/authorize`)
-    const cookie = (started.headers.getSetCookie()[0] ?? '').split(';')[0] ?? ''
+    const redirect = await anonymous.get(`${base}/authorize`)
+    const cookie = (redirect.headers.getSetCookie()[0] ?? '').split(';')[0] ?? ''
     const browser = new Browser(portal, () => Promise.reject(new Error('The browser must not open the portal.')))
-    const callback = await browser.follow(started.headers.get('location') ?? '', new RegExp(`^${portal}`))
-    const finished = await anonymous.get(`${callback.pathname}${callback.search}`, { cookie })
-    const code = new URL(finished.headers.get('location') ?? '', portal).searchParams.get('code')
+    const callback = await browser.follow(redirect.headers.get('location') ?? '', new RegExp(`^${portal}`))
+    const callbackResponse = await anonymous.get(`${callback.pathname}${callback.search}`, { cookie })
+    const code = new URL(callbackResponse.headers.get('location') ?? '', portal).searchParams.get('code')
     const tokens = expectStatus(await anonymous.post('/api/v1/auth/oidc/token', { code }, { cookie }), 200)
     assert.equal(tokens.tokenType, 'Bearer')
   })

@@ -51,11 +51,11 @@ const submitBatchUnannounced = async ({ simulator, platform }: Environment, clus
 export async function deadLetterBatch(environment: Environment): Promise<void> {
   const { platform, simulator } = environment
   const tenant = await platform.tenant
-  const theirs = platform.as(tenant)
-  const { id: clusterId } = await theirs.newCluster()
+  const otherTenant = platform.as(tenant)
+  const { id: clusterId } = await otherTenant.newCluster()
   const { batchId } = await submitBatchUnannounced(environment, clusterId)
   await sendTo(simulator, 'batches-dead-letter', { organisationId: tenant.organisationId, batchId })
-  const { counts } = await waitForBatch(theirs, batchId)
+  const { counts } = await waitForBatch(otherTenant, batchId)
   assert.equal(counts.failed, 1)
 }
 
@@ -74,9 +74,9 @@ export async function sweepBatches(environment: Environment): Promise<void> {
 export async function sweepEvents({ simulator, platform, tick }: Environment): Promise<void> {
   const { options, contract, cleanUp } = platform
   const other = new Platform(options, contract, cleanUp)
-  const theirs = other.as(await other.tenant)
+  const otherTenant = other.as(await other.tenant)
   await sweepUntil({ tick }, 'the sweep to enqueue projections', async () => {
-    await withoutGrant(simulator, ['sites', 'queue:events'], () => theirs.newSite())
+    await withoutGrant(simulator, ['sites', 'queue:events'], () => otherTenant.newSite())
     return usedActions(simulator, 'schedule/sweep', 'queue:events').size > 0
   })
 }

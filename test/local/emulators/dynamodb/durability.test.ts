@@ -27,10 +27,10 @@ test('pending values are visible to writers, and are discarded when their batch 
   const database = await openDatabase(join(folder.path, 'failing'))
   const commits = new CommitLog(database)
   await commits.commit(new Map([['key', 'old']]))
-  const failing = commits.commit(new Map([['key', 'new']]))
+  const failingCommit = commits.commit(new Map([['key', 'new']]))
   expect(commits.latest('key')).toBe('new')
   await database.close()
-  await rejectionOf(failing)
+  await rejectionOf(failingCommit)
   await database.open()
   expect(commits.latest('key')).toBe('old')
   await commits.commit(new Map([['key', null]]))
@@ -42,12 +42,12 @@ test.skipIf(!canMount)('a commit that is acknowledged after the disk was full su
   await using disk = await mountedFolder('128m')
   const database = await openDatabase(join(disk.path, 'store'))
   const commits = new CommitLog(database)
-  const acknowledged: string[] = []
+  const acknowledgedKeys: string[] = []
   const commitAll = async (prefix: string, length: number) => {
     for (let index = 0; index < 5; index++) {
       const key = `${prefix}${index}`
       const error = await commits.commit(new Map([[key, 'x'.repeat(length)]])).catch(errorName)
-      if (error === undefined) acknowledged.push(key)
+      if (error === undefined) acknowledgedKeys.push(key)
       else expect(error).toBe('StorageFullException')
     }
   }
@@ -55,13 +55,13 @@ test.skipIf(!canMount)('a commit that is acknowledged after the disk was full su
   const { bavail, bsize } = await statfs(disk.path)
   await writeFile(join(disk.path, 'filling'), Buffer.alloc(bavail * bsize))
   await commitAll('full', 5000)
-  expect(acknowledged).not.toContain('full4')
+  expect(acknowledgedKeys).not.toContain('full4')
   await rm(join(disk.path, 'filling'))
   await commitAll('free', 300)
-  expect(acknowledged).toEqual(expect.arrayContaining(['free0', 'free4']))
+  expect(acknowledgedKeys).toEqual(expect.arrayContaining(['free0', 'free4']))
   await database.close()
   await database.open()
-  expect(acknowledged.filter((key) => database.getSync(key) === undefined)).toEqual([])
+  expect(acknowledgedKeys.filter((key) => database.getSync(key) === undefined)).toEqual([])
   await database.close()
 })
 
@@ -71,7 +71,7 @@ const dataDir = join(folder.path, 'killed')
 const name = 'killed'
 const acknowledged = { puts: new Set<string>(), transactions: new Set<string>() }
 let items: Record<string, unknown>[]
-let indexed: Record<string, unknown>[]
+let indexedItems: Record<string, unknown>[]
 
 async function writeUntilKilled(round: number): Promise<void> {
   await using server = await runServer('dynamodb', dataDir)
@@ -112,13 +112,13 @@ beforeAll(async () => {
   const database = await startDynamoDb({ dataDir })
   const table = new TestTable(clientOf(database.url), name)
   items = await scanAll(table)
-  indexed = await scanAll(table, 'byG2')
+  indexedItems = await scanAll(table, 'byG2')
   await database.close()
 })
 
 test('a kill loses no acknowledged put', () => {
-  const stored = new Set(items.filter(({ pk, sk, v }) => pk === 'put' && sk === v).map(({ sk }) => String(sk)))
-  expect([...acknowledged.puts].filter((id) => !stored.has(id))).toEqual([])
+  const storedKeys = new Set(items.filter(({ pk, sk, v }) => pk === 'put' && sk === v).map(({ sk }) => String(sk)))
+  expect([...acknowledged.puts].filter((id) => !storedKeys.has(id))).toEqual([])
   expect(acknowledged.puts.size).toBeGreaterThan(0)
 })
 
@@ -135,5 +135,5 @@ test('a kill loses no acknowledged transaction, and splits none', () => {
 test('after a kill an index has exactly the rows of the table', () => {
   const rowOf = ({ pk, sk, g2pk }: Record<string, unknown>) => JSON.stringify({ pk, sk, g2pk })
   const expected = items.filter(({ g2pk }) => g2pk !== undefined).map(rowOf)
-  expect(indexed.map(rowOf).toSorted()).toEqual(expected.toSorted())
+  expect(indexedItems.map(rowOf).toSorted()).toEqual(expected.toSorted())
 })

@@ -14,12 +14,12 @@ test.each(['put', 'update', 'delete'] as const)(
   async (kind) => {
     const sk = `shown-${kind}`
     await store.table.put({ pk: 'condition', sk, v: 1 })
-    const rest = { ConditionExpression: 'v = :no', ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const }
+    const conditionInput = { ConditionExpression: 'v = :no', ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const }
     const values = { ExpressionAttributeValues: { ':no': 0 } }
     const calls = {
-      put: () => store.table.put({ pk: 'condition', sk }, { ...rest, ...values }),
-      update: () => store.table.update('condition', sk, 'REMOVE w', { ':no': 0 }, rest),
-      delete: () => store.table.delete('condition', sk, { ...rest, ...values }),
+      put: () => store.table.put({ pk: 'condition', sk }, { ...conditionInput, ...values }),
+      update: () => store.table.update('condition', sk, 'REMOVE w', { ':no': 0 }, conditionInput),
+      delete: () => store.table.delete('condition', sk, { ...conditionInput, ...values }),
     }
     const error = await rejectionOf(calls[kind]())
     expect(error.Item).toEqual({ pk: { S: 'condition' }, sk: { S: sk }, v: { N: '1' } })
@@ -91,8 +91,8 @@ test('a page that ends with the last item has a LastEvaluatedKey', async () => {
   const values = { ':p': 'Q', ':s': 'B#' }
   const page = await table.query('pk = :p AND begins_with(sk, :s)', values, { Limit: 10 })
   expect(page.LastEvaluatedKey).toEqual({ pk: 'Q', sk: 'B#0039' })
-  const rest = { Limit: 10, ExclusiveStartKey: page.LastEvaluatedKey }
-  const next = await table.query('pk = :p AND begins_with(sk, :s)', values, rest)
+  const pageInput = { Limit: 10, ExclusiveStartKey: page.LastEvaluatedKey }
+  const next = await table.query('pk = :p AND begins_with(sk, :s)', values, pageInput)
   expect([next.Count, next.LastEvaluatedKey]).toEqual([0, undefined])
 })
 
@@ -162,17 +162,17 @@ test.each([
 
 test('a write uses a unit per kilobyte of the larger item, two to move an index row, and one to remove it', async () => {
   const { table } = store
-  const large = await table.put({ pk: 'write', sk: '1', d: kilobytes(1.5) }, TOTAL)
-  expect(large.ConsumedCapacity?.CapacityUnits).toBe(2)
-  const small = await table.put({ pk: 'write', sk: '1' }, TOTAL)
-  expect(small.ConsumedCapacity?.CapacityUnits).toBe(2)
+  const largePut = await table.put({ pk: 'write', sk: '1', d: kilobytes(1.5) }, TOTAL)
+  expect(largePut.ConsumedCapacity?.CapacityUnits).toBe(2)
+  const smallPut = await table.put({ pk: 'write', sk: '1' }, TOTAL)
+  expect(smallPut.ConsumedCapacity?.CapacityUnits).toBe(2)
   expect((await table.delete('write', '1', TOTAL)).ConsumedCapacity?.CapacityUnits).toBe(1)
   await table.put({ pk: 'write', sk: '3', g1pk: 'from', g1sk: '1' })
-  const moved = await table.update('write', '3', 'SET g1pk = :to', { ':to': 'to' }, INDEXES)
+  const movedUpdate = await table.update('write', '3', 'SET g1pk = :to', { ':to': 'to' }, INDEXES)
   const GlobalSecondaryIndexes = { byG1: { CapacityUnits: 2 } }
-  expect(moved.ConsumedCapacity).toMatchObject({ CapacityUnits: 3, GlobalSecondaryIndexes })
-  const left = await table.update('write', '3', 'REMOVE g1pk', undefined, INDEXES)
-  expect(left.ConsumedCapacity?.GlobalSecondaryIndexes).toEqual({ byG1: { CapacityUnits: 1 } })
+  expect(movedUpdate.ConsumedCapacity).toMatchObject({ CapacityUnits: 3, GlobalSecondaryIndexes })
+  const removalUpdate = await table.update('write', '3', 'REMOVE g1pk', undefined, INDEXES)
+  expect(removalUpdate.ConsumedCapacity?.GlobalSecondaryIndexes).toEqual({ byG1: { CapacityUnits: 1 } })
 })
 
 test('a transaction uses twice the units of the item, and the units of its index rows once', async () => {
@@ -183,22 +183,26 @@ test('a transaction uses twice the units of the item, and the units of its index
 })
 
 test('rejects calls of an unknown table, and a second table of the same name', async () => {
-  const missing = new TestTable(store.table.client, 'nowhere')
-  const calls = [missing.put({ pk: 'a', sk: 'b' }), missing.get('a', 'b'), missing.query('pk = :p', { ':p': 'a' })]
+  const missingTable = new TestTable(store.table.client, 'nowhere')
+  const calls = [
+    missingTable.put({ pk: 'a', sk: 'b' }),
+    missingTable.get('a', 'b'),
+    missingTable.query('pk = :p', { ':p': 'a' }),
+  ]
   for (const call of calls) expect((await rejectionOf(call)).name).toBe('ResourceNotFoundException')
   expect((await rejectionOf(store.table.create())).name).toBe('ResourceInUseException')
 })
 
 test('counts calls and capacity by operation', async () => {
   const counting = await startDynamoDb()
-  const counted = new TestTable(clientOf(counting.url))
-  await counted.create()
-  await counted.put({ pk: 'metrics', sk: '1', g1pk: 'g', g1sk: '1' })
-  await counted.put({ pk: 'metrics', sk: '1' }, { ReturnConsumedCapacity: 'TOTAL' })
-  await rejectionOf(counted.put({ pk: 'metrics', sk: '1' }, { ConditionExpression: 'attribute_not_exists(pk)' }))
-  await counted.get('metrics', '1')
-  await counted.query('pk = :p', { ':p': 'metrics' }, { ConsistentRead: true })
-  await counted.transact([counted.addMember('metrics', '2', 1), counted.addMember('metrics', '3', 1)])
+  const countedTable = new TestTable(clientOf(counting.url))
+  await countedTable.create()
+  await countedTable.put({ pk: 'metrics', sk: '1', g1pk: 'g', g1sk: '1' })
+  await countedTable.put({ pk: 'metrics', sk: '1' }, { ReturnConsumedCapacity: 'TOTAL' })
+  await rejectionOf(countedTable.put({ pk: 'metrics', sk: '1' }, { ConditionExpression: 'attribute_not_exists(pk)' }))
+  await countedTable.get('metrics', '1')
+  await countedTable.query('pk = :p', { ':p': 'metrics' }, { ConsistentRead: true })
+  await countedTable.transact([countedTable.addMember('metrics', '2', 1), countedTable.addMember('metrics', '3', 1)])
   const { operations }: any = await (await fetch(`${counting.url}/_metrics`)).json()
   await counting.close()
   expect(operations).toEqual({
@@ -223,8 +227,11 @@ test('listens on loopback, and rejects other host names', async () => {
 
 test('rejects unsigned calls', async () => {
   const headers = { 'x-amz-target': 'DynamoDB_20120810.ListTables' }
-  const unsigned = await fetch(store.database.url, { method: 'POST', headers, body: '{}' })
-  expect(await unsigned.json()).toHaveProperty('__type', 'com.amazon.coral.service#MissingAuthenticationTokenException')
+  const unsignedResponse = await fetch(store.database.url, { method: 'POST', headers, body: '{}' })
+  expect(await unsignedResponse.json()).toHaveProperty(
+    '__type',
+    'com.amazon.coral.service#MissingAuthenticationTokenException',
+  )
 })
 
 const yearSeconds = 365 * 24 * 60 * 60
@@ -273,8 +280,8 @@ test('only items with a recent past time in seconds expire', async () => {
   await table.update('some', 'prolonged', 'SET #t = :t', { ':t': now() + 60 }, names)
   await table.put({ pk: 'some', sk: 'past', ttl: now() + 3 })
   await untilExpired('some', 'past')
-  const remaining = (await table.all('pk = :p', { ':p': 'some' })).map(({ sk }) => sk)
-  expect(remaining).toEqual([...Object.keys(lasting), 'none'].toSorted())
+  const remainingKeys = (await table.all('pk = :p', { ':p': 'some' })).map(({ sk }) => sk)
+  expect(remainingKeys).toEqual([...Object.keys(lasting), 'none'].toSorted())
 })
 
 test('all due items expire, also more than one sweep deletes', async () => {

@@ -57,8 +57,8 @@ test('a failed condition cancels all members, with a reason for each', async () 
     'Transaction cancelled, please refer cancellation reasons for specific reasons [None, ConditionalCheckFailed, ConditionalCheckFailed]',
   )
   const failure = { Code: 'ConditionalCheckFailed', Message: 'The conditional request failed' }
-  const shown = { pk: { S: 'cancel' }, sk: { S: 'taken' }, v: { N: '1' } }
-  expect(error.CancellationReasons).toEqual([{ Code: 'None' }, { ...failure, Item: shown }, failure])
+  const shownItem = { pk: { S: 'cancel' }, sk: { S: 'taken' }, v: { N: '1' } }
+  expect(error.CancellationReasons).toEqual([{ Code: 'None' }, { ...failure, Item: shownItem }, failure])
   expect(await table.item('cancel', 'new')).toBeUndefined()
 })
 
@@ -97,11 +97,13 @@ test('recognises a token after a restart', async () => {
   await table.transact([table.addMember('token', '1', 1)], { ClientRequestToken })
   await first.close()
   const second = await startDynamoDb({ dataDir })
-  const reopened = new TestTable(clientOf(second.url), table.name)
-  await reopened.transact([reopened.addMember('token', '1', 1)], { ClientRequestToken })
-  const error = await rejectionOf(reopened.transact([reopened.addMember('token', '1', 2)], { ClientRequestToken }))
+  const reopenedTable = new TestTable(clientOf(second.url), table.name)
+  await reopenedTable.transact([reopenedTable.addMember('token', '1', 1)], { ClientRequestToken })
+  const error = await rejectionOf(
+    reopenedTable.transact([reopenedTable.addMember('token', '1', 2)], { ClientRequestToken }),
+  )
   expect(error.name).toBe('IdempotentParameterMismatchException')
-  expect(await reopened.item('token', '1')).toHaveProperty('n', 1)
+  expect(await reopenedTable.item('token', '1')).toHaveProperty('n', 1)
   await second.close()
 })
 

@@ -20,10 +20,10 @@ test('creating an existing queue returns it', async () => {
 
 test('rejects calls of a missing queue', async () => {
   const { sqs, client } = await serveSqs()
-  const missing = new TestQueue(client, `${sqs.url}/000000000000/missing`)
+  const missingQueue = new TestQueue(client, `${sqs.url}/000000000000/missing`)
   await expect(client.send(new GetQueueUrlCommand({ QueueName: 'missing' }))).rejects.toBeInstanceOf(QueueDoesNotExist)
-  await expect(missing.send('body')).rejects.toBeInstanceOf(QueueDoesNotExist)
-  await expect(missing.receive()).rejects.toBeInstanceOf(QueueDoesNotExist)
+  await expect(missingQueue.send('body')).rejects.toBeInstanceOf(QueueDoesNotExist)
+  await expect(missingQueue.receive()).rejects.toBeInstanceOf(QueueDoesNotExist)
 })
 
 test.each<[string, (queue: TestQueue) => Promise<unknown>, string]>([
@@ -72,20 +72,20 @@ test('a queue keeps the path of its URL after a restart on another port', async 
 
 test('rejects other host names, as in DNS rebinding', async () => {
   const { sqs } = await serveSqs()
-  const foreign = request(`${sqs.url}/_metrics`, { headers: { host: 'attacker.example' } }).end()
-  const [response] = await once(foreign, 'response')
+  const foreignRequest = request(`${sqs.url}/_metrics`, { headers: { host: 'attacker.example' } }).end()
+  const [response] = await once(foreignRequest, 'response')
   response.resume()
   expect(response.statusCode).toBe(403)
 })
 
 test('delivers a message again after its visibility timeout, with a new receipt handle', async () => {
   const { queue } = await serveQueue({ VisibilityTimeout: '600' })
-  const sent = await queue.send('body')
+  const sentMessage = await queue.send('body')
   const [first] = await queue.receive()
   expect(await queue.receive()).toEqual([])
   await queue.changeVisibility(first?.ReceiptHandle, 1)
   const [second] = await queue.await({ MessageSystemAttributeNames: ['ApproximateReceiveCount'] })
-  expect(second?.MessageId).toBe(sent.MessageId)
+  expect(second?.MessageId).toBe(sentMessage.MessageId)
   expect(second?.ReceiptHandle).not.toBe(first?.ReceiptHandle)
   expect(second?.Attributes?.['ApproximateReceiveCount']).toBe('2')
 })
@@ -226,25 +226,25 @@ async function repeatUntilError(work: () => Promise<void>) {
 
 test('a kill under load loses no acknowledged message, and restores no deleted one', async () => {
   const { queue, kill, restart } = await startQueue()
-  const acknowledged = new Set<string>()
+  const acknowledgedIds = new Set<string>()
   const maybeDeleted = new Set<string>()
-  const deleted = new Set<string>()
-  const produce = async () => void acknowledged.add((await queue.send('body')).MessageId!)
+  const deletedIds = new Set<string>()
+  const produce = async () => void acknowledgedIds.add((await queue.send('body')).MessageId!)
   const consume = async () => {
     const messages = await queue.receive({ WaitTimeSeconds: 1, VisibilityTimeout: 1 })
     if (messages.length === 0) return
     for (const message of messages) maybeDeleted.add(message.MessageId!)
     await queue.deleteBatch(messages.map((message) => message.ReceiptHandle))
-    for (const message of messages) deleted.add(message.MessageId!)
+    for (const message of messages) deletedIds.add(message.MessageId!)
   }
   const load = Promise.all([produce, produce, produce, produce, consume].map(repeatUntilError))
-  await poll(() => acknowledged.size).toBeGreaterThan(300)
+  await poll(() => acknowledgedIds.size).toBeGreaterThan(300)
   await kill()
   await load
 
-  const remaining = new Set((await drain(await restart())).map((message) => message.MessageId!))
-  expect([...acknowledged].filter((id) => !remaining.has(id) && !maybeDeleted.has(id))).toEqual([])
-  expect([...deleted].filter((id) => remaining.has(id))).toEqual([])
+  const remainingIds = new Set((await drain(await restart())).map((message) => message.MessageId!))
+  expect([...acknowledgedIds].filter((id) => !remainingIds.has(id) && !maybeDeleted.has(id))).toEqual([])
+  expect([...deletedIds].filter((id) => remainingIds.has(id))).toEqual([])
 })
 
 test('a kill keeps messages in flight hidden, and released ones visible', async () => {
@@ -256,10 +256,10 @@ test('a kill keeps messages in flight hidden, and released ones visible', async 
   await queue.changeVisibility(message?.ReceiptHandle, 0)
   await kill()
 
-  const restarted = await restart()
-  expect(await restarted.attributes()).toMatchObject({
+  const restartedQueue = await restart()
+  expect(await restartedQueue.attributes()).toMatchObject({
     ApproximateNumberOfMessages: '1',
     ApproximateNumberOfMessagesNotVisible: '1',
   })
-  expect(await restarted.receive()).toMatchObject([{ Body: 'released' }])
+  expect(await restartedQueue.receive()).toMatchObject([{ Body: 'released' }])
 })
