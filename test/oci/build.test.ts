@@ -60,31 +60,31 @@ describe('the same input gives the same image', () => {
     ['time', { created: '2025-01-01T00:00:00Z' }],
   ])('but not for another %s', async (_name, change) => {
     const input = { files: [{ path: 'a', content: '1' }] }
-    const [original, changed] = [await buildImage(input), await buildImage({ ...input, ...change })]
-    expect(changed.digest).not.toBe(original.digest)
+    const [original, changedImage] = [await buildImage(input), await buildImage({ ...input, ...change })]
+    expect(changedImage.digest).not.toBe(original.digest)
   })
 })
 
 test('builds a manifest and a configuration', async () => {
-  const built = await buildImage({
+  const image = await buildImage({
     files: hello,
     config: { Cmd: ['node', '/app/main.js'], WorkingDir: '/app' },
     labels: { color: 'blue' },
   })
-  const manifest = JSON.parse(built.manifest.toString()) as Manifest
-  const config = JSON.parse(built.config.toString()) as ImageConfig
-  expect(built.digest).toBe(digestOf(built.manifest))
+  const manifest = JSON.parse(image.manifest.toString()) as Manifest
+  const config = JSON.parse(image.config.toString()) as ImageConfig
+  expect(image.digest).toBe(digestOf(image.manifest))
   expect(manifest).toEqual({
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
-    config: { mediaType: mediaTypes.config, digest: digestOf(built.config), size: built.config.length },
-    layers: built.layers.map(({ descriptor }) => descriptor),
+    config: { mediaType: mediaTypes.config, digest: digestOf(image.config), size: image.config.length },
+    layers: image.layers.map(({ descriptor }) => descriptor),
   })
   expect(config).toMatchObject({
     ...thisPlatform(),
     created: '1970-01-01T00:00:00Z',
     config: { Cmd: ['node', '/app/main.js'], WorkingDir: '/app', Labels: { color: 'blue' } },
-    rootfs: { type: 'layers', diff_ids: built.layers.map(({ diffId }) => diffId) },
+    rootfs: { type: 'layers', diff_ids: image.layers.map(({ diffId }) => diffId) },
   })
 })
 
@@ -112,13 +112,13 @@ describe('rejects', () => {
 
 async function pushBase() {
   const client = memoryRegistry()
-  const built = await buildImage({
+  const image = await buildImage({
     files: [{ path: 'usr/bin/node', content: 'node' }],
     config: { Env: ['PATH=/usr/bin'], Entrypoint: ['node'], User: '1' },
     labels: { base: 'yes', color: 'blue' },
     platform: { os: 'linux', architecture: 'riscv64' },
   })
-  await pushImage(client, 'team/base', built, ['1'])
+  await pushImage(client, 'team/base', image, ['1'])
   return { client, base: (await readImage(client, 'team/base', '1'))! }
 }
 
@@ -157,25 +157,25 @@ describe('an image with a base', () => {
 
 test('pushes an image without a tag', async () => {
   const client = memoryRegistry()
-  const built = await buildImage({ files: hello })
-  expect(await pushImage(client, 'team/hello', built, [])).toMatchObject({ digest: built.digest })
-  expect(await readImage(client, 'team/hello', built.digest)).toMatchObject({ digest: built.digest })
+  const image = await buildImage({ files: hello })
+  expect(await pushImage(client, 'team/hello', image, [])).toMatchObject({ digest: image.digest })
+  expect(await readImage(client, 'team/hello', image.digest)).toMatchObject({ digest: image.digest })
   expect(client.digestByTag.size).toBe(0)
 })
 
 test('copies an image byte for byte, without blobs that the target has', async () => {
   const [from, to] = [memoryRegistry('from.test'), memoryRegistry('to.test')]
-  const built = await buildImage({ files: hello })
-  await pushImage(from, 'team/hello', built, ['1', 'latest'])
+  const builtImage = await buildImage({ files: hello })
+  await pushImage(from, 'team/hello', builtImage, ['1', 'latest'])
   expect([...from.digestByTag.keys()]).toEqual(['team/hello latest', 'team/hello 1'])
   const image = (await readImage(from, 'team/hello', '1'))!
-  await to.putBlob('modules/hello', built.config)
-  from.blobs.delete(`team/hello ${digestOf(built.config)}`)
-  const sent = await replicateImage(from, image, to, 'modules/hello', 'v1')
-  expect(sent.digest).toBe(built.digest)
-  expect((await to.manifest('modules/hello', 'v1'))?.bytes).toEqual(built.manifest)
-  expect(await readImage(to, 'modules/hello', built.digest)).toMatchObject({ digest: built.digest })
-  await from.remove('team/hello', built.digest)
+  await to.putBlob('modules/hello', builtImage.config)
+  from.blobs.delete(`team/hello ${digestOf(builtImage.config)}`)
+  const copy = await replicateImage(from, image, to, 'modules/hello', 'v1')
+  expect(copy.digest).toBe(builtImage.digest)
+  expect((await to.manifest('modules/hello', 'v1'))?.bytes).toEqual(builtImage.manifest)
+  expect(await readImage(to, 'modules/hello', builtImage.digest)).toMatchObject({ digest: builtImage.digest })
+  await from.remove('team/hello', builtImage.digest)
   await expect(replicateImage(from, image, to, 'modules/hello', 'v2')).rejects.toMatchObject({ problem: 'not_found' })
 })
 
@@ -183,8 +183,10 @@ test('fails if the target registry stores a copy under another digest', async ()
   const [from, to] = [memoryRegistry('from.test'), memoryRegistry('to.test')]
   await pushImage(from, 'team/hello', await buildImage({ files: hello }), ['1'])
   const image = (await readImage(from, 'team/hello', '1'))!
-  const changed = { ...to, putManifest: async () => ({ mediaType: 'x', digest: digestOf('x'), size: 1 }) }
-  await expect(replicateImage(from, image, changed, 'modules/hello', '1')).rejects.toMatchObject({ problem: 'invalid' })
+  const changedRegistry = { ...to, putManifest: async () => ({ mediaType: 'x', digest: digestOf('x'), size: 1 }) }
+  await expect(replicateImage(from, image, changedRegistry, 'modules/hello', '1')).rejects.toMatchObject({
+    problem: 'invalid',
+  })
 })
 
 const cannotChangeRoot = process.platform !== 'linux' || process.getuid?.() !== 0

@@ -7,8 +7,13 @@ import { startTokenServer, type TokenServer } from '../support/token-server.ts'
 import { ada, all, blobOf, clientOf, failureOf, labels, pushBySkopeo, useRegistry } from './support.ts'
 
 const noPeersReason = missingPrograms('docker-registry', 'skopeo')
-const empty = { mediaType: mediaTypes.empty, digest: digestOf('{}'), size: 2 }
-const image = { schemaVersion: 2 as const, mediaType: mediaTypes.manifest, config: empty, layers: [empty] }
+const emptyDescriptor = { mediaType: mediaTypes.empty, digest: digestOf('{}'), size: 2 }
+const image = {
+  schemaVersion: 2 as const,
+  mediaType: mediaTypes.manifest,
+  config: emptyDescriptor,
+  layers: [emptyDescriptor],
+}
 const imageOf = (members: object) => Buffer.from(JSON.stringify({ ...image, ...members }))
 
 describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () => {
@@ -43,9 +48,9 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
 
   test('reads an image of several platforms as an index', async () => {
     await using other = await startDockerRegistry()
-    const top = await pushBySkopeo(other.host, ['amd64', 'arm64'])
+    const topImage = await pushBySkopeo(other.host, ['amd64', 'arm64'])
     const index = await clientOf(other.host).client.manifest('team/hello', '1.0.0')
-    expect(index?.descriptor).toMatchObject({ digest: top, mediaType: mediaTypes.index })
+    expect(index?.descriptor).toMatchObject({ digest: topImage, mediaType: mediaTypes.index })
     const { manifests } = index!.content as Index
     expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64'])
   })
@@ -86,8 +91,8 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     const mount = () => client.putBlob('two/blob', bytes, { mountFrom: 'one/blob' })
     expect(await methodsOf(mount)).toEqual(['HEAD', 'POST'])
     const other = Buffer.from('in neither repository')
-    const unmounted = () => client.putBlob('two/blob', other, { mountFrom: 'one/blob' })
-    expect(await methodsOf(unmounted)).toEqual(['HEAD', 'POST', 'PUT'])
+    const putUnmounted = () => client.putBlob('two/blob', other, { mountFrom: 'one/blob' })
+    expect(await methodsOf(putUnmounted)).toEqual(['HEAD', 'POST', 'PUT'])
     const mounted = await client.blob('two/blob', { digest: digestOf(bytes), size: bytes.length })
     expect(mounted.equals(bytes)).toBe(true)
     await client.putBlob('two/blob', Buffer.alloc(0))
@@ -103,8 +108,8 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     const annotations = { source: 'manual' }
     const first = await client.putReferrer('team/hello', { ...referrer, artifactType: 'test/first', annotations })
     const second = await client.putReferrer('team/hello', { ...referrer, artifactType: 'test/second' })
-    const again = await client.putReferrer('team/hello', { ...referrer, artifactType: 'test/second' })
-    expect(again).toEqual(second)
+    const secondReferrer = await client.putReferrer('team/hello', { ...referrer, artifactType: 'test/second' })
+    expect(secondReferrer).toEqual(second)
     expect(first).toMatchObject({ artifactType: 'test/first', annotations, mediaType: mediaTypes.manifest })
     expect(await client.referrers('team/hello', digest)).toEqual([first, second])
     expect(await client.referrers('team/hello', digest, 'test/second')).toEqual([second])
@@ -115,21 +120,24 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     const { client } = clientOf(registry.host)
     await client.putBlob('team/others', Buffer.from('{}'))
     const subject = await client.putManifest('team/others', 'image', imageOf({}), mediaTypes.manifest)
-    const theirs = { ...subject, artifactType: 'test/theirs', note: { deep: [1] } }
-    const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [theirs], extension: 'value' }
+    const theirReferrer = { ...subject, artifactType: 'test/theirs', note: { deep: [1] } }
+    const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [theirReferrer], extension: 'value' }
     const tag = subject.digest.replace(':', '-')
     await client.putManifest('team/others', tag, Buffer.from(JSON.stringify(index)), mediaTypes.index)
-    const ours = await client.putReferrer('team/others', { ...image, artifactType: 'test/ours', subject })
-    expect((await client.manifest('team/others', tag))?.content).toEqual({ ...index, manifests: [theirs, ours] })
+    const ourReferrer = await client.putReferrer('team/others', { ...image, artifactType: 'test/ours', subject })
+    expect((await client.manifest('team/others', tag))?.content).toEqual({
+      ...index,
+      manifests: [theirReferrer, ourReferrer],
+    })
   })
 
   test('removes a manifest by digest, repeatedly', async () => {
     const { client } = clientOf(registry.host)
     await client.putBlob('team/gone', Buffer.from('{}'))
-    const sent = await client.putManifest('team/gone', 'once', imageOf({}), mediaTypes.manifest)
-    await client.remove('team/gone', sent.digest)
+    const lostManifest = await client.putManifest('team/gone', 'once', imageOf({}), mediaTypes.manifest)
+    await client.remove('team/gone', lostManifest.digest)
     expect(await client.resolve('team/gone', 'once')).toBeUndefined()
-    await client.remove('team/gone', sent.digest)
+    await client.remove('team/gone', lostManifest.digest)
   })
 
   test('reports the error code of a rejected manifest', async () => {
@@ -165,8 +173,13 @@ async function expectAccess(host: string): Promise<void> {
 async function expectNoAccessWithoutCredentials(host: string): Promise<void> {
   const anonymous = await failureOf(clientOf(host).client.resolve('team/hello', '1.0.0'))
   expect(anonymous.problem).toBe('unauthorized')
-  const wrong = await failureOf(clientOf(host, { credentials: wrongCredentials }).client.resolve('team/hello', '1.0.0'))
-  expect(wrong).toMatchObject({ problem: 'unauthorized', message: expect.stringContaining('Check the credentials') })
+  const credentialsError = await failureOf(
+    clientOf(host, { credentials: wrongCredentials }).client.resolve('team/hello', '1.0.0'),
+  )
+  expect(credentialsError).toMatchObject({
+    problem: 'unauthorized',
+    message: expect.stringContaining('Check the credentials'),
+  })
 }
 
 let tokens: TokenServer | undefined

@@ -46,7 +46,7 @@ const always =
   () =>
     reply
 
-const leaking =
+const leakCredentials =
   (respond: Respond): Respond =>
   async (request, outgoing) => {
     const { authorization } = request.headers
@@ -59,7 +59,7 @@ const leaking =
 
 async function expectFailure([, operation, problem, respond]: Row): Promise<void> {
   await using other = await startServer(() => ({ status: 200, body: 'content' }))
-  await using registry = await startServer(leaking(respond(other.url)))
+  await using registry = await startServer(leakCredentials(respond(other.url)))
   // Only operations that never get a response may exceed the limit.
   const timeoutMs = problem === 'unreachable' ? 500 : 60_000
   const { client } = clientOf(registry.host, { credentials: async () => ada, timeoutMs })
@@ -70,9 +70,9 @@ async function expectFailure([, operation, problem, respond]: Row): Promise<void
   expectNoSecrets(failure)
 }
 
-const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+const nestedArray = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
 
-const broken = (name: string, body: unknown, mediaType: string = mediaTypes.manifest): Row => [
+const brokenRow = (name: string, body: unknown, mediaType: string = mediaTypes.manifest): Row => [
   `has ${name} as a manifest`,
   'manifest',
   'invalid',
@@ -80,27 +80,27 @@ const broken = (name: string, body: unknown, mediaType: string = mediaTypes.mani
 ]
 
 const documents: Row[] = [
-  broken('nothing', ''),
-  broken('HTML', '<html>'),
-  broken('binary data', Buffer.from([0xff, 0xfe, 0x00])),
-  broken('null', null),
-  broken('a list', [image]),
-  broken('a million nested lists', nested(1_000_000)),
-  broken('a deep unknown member', JSON.stringify(image).replace('{', `{"x":${nested(500_000)},`)),
-  broken('an index with image members', { ...image, ...index }, mediaTypes.index),
-  broken('an image with index members', { ...image, ...index, mediaType: mediaTypes.manifest }),
-  broken('an image with the media type of an index', { ...image, mediaType: mediaTypes.index }),
-  broken('an index with the media type of an image', index),
-  broken('an image of schema version 1', { ...image, schemaVersion: 1 }),
-  broken('an image without layers', { ...image, layers: undefined }),
-  broken('an image with a null layer', { ...image, layers: [null] }),
-  broken('a negative size', { ...image, config: { ...config, size: -1 } }),
-  broken('a fractional size', { ...image, config: { ...config, size: 1.5 } }),
-  broken('an infinite size', JSON.stringify(image).replace('"size":2', '"size":1e400')),
-  broken('a digest with a path', { ...image, config: { ...config, digest: 'sha256:../../../etc/passwd' } }),
-  broken('an MD5 digest', { ...image, config: { ...config, digest: `md5:${'0'.repeat(32)}` } }),
-  broken('a nested annotation', { ...image, annotations: { a: { b: 'c' } } }),
-  broken('an index without a list', { ...index, manifests: {} }, mediaTypes.index),
+  brokenRow('nothing', ''),
+  brokenRow('HTML', '<html>'),
+  brokenRow('binary data', Buffer.from([0xff, 0xfe, 0x00])),
+  brokenRow('null', null),
+  brokenRow('a list', [image]),
+  brokenRow('a million nested lists', nestedArray(1_000_000)),
+  brokenRow('a deep unknown member', JSON.stringify(image).replace('{', `{"x":${nestedArray(500_000)},`)),
+  brokenRow('an index with image members', { ...image, ...index }, mediaTypes.index),
+  brokenRow('an image with index members', { ...image, ...index, mediaType: mediaTypes.manifest }),
+  brokenRow('an image with the media type of an index', { ...image, mediaType: mediaTypes.index }),
+  brokenRow('an index with the media type of an image', index),
+  brokenRow('an image of schema version 1', { ...image, schemaVersion: 1 }),
+  brokenRow('an image without layers', { ...image, layers: undefined }),
+  brokenRow('an image with a null layer', { ...image, layers: [null] }),
+  brokenRow('a negative size', { ...image, config: { ...config, size: -1 } }),
+  brokenRow('a fractional size', { ...image, config: { ...config, size: 1.5 } }),
+  brokenRow('an infinite size', JSON.stringify(image).replace('"size":2', '"size":1e400')),
+  brokenRow('a digest with a path', { ...image, config: { ...config, digest: 'sha256:../../../etc/passwd' } }),
+  brokenRow('an MD5 digest', { ...image, config: { ...config, digest: `md5:${'0'.repeat(32)}` } }),
+  brokenRow('a nested annotation', { ...image, annotations: { a: { b: 'c' } } }),
+  brokenRow('an index without a list', { ...index, manifests: {} }, mediaTypes.index),
   ['has 5 MiB as a manifest', 'manifest', 'too_large', always(json(Buffer.alloc(5 << 20, ' ')))],
   ['lists tags as a text', 'tags', 'invalid', always(json({ tags: 'latest' }))],
   ['lists tags with a path', 'tags', 'invalid', always(json({ tags: ['../../other/manifests/x'] }))],
@@ -109,7 +109,7 @@ const documents: Row[] = [
   ['lists an image as referrers', 'referrers', 'invalid', always(json(image))],
 ]
 
-const started = { status: 202, headers: { location: '/v2/a/blobs/uploads/1' } }
+const startedUpload = { status: 202, headers: { location: '/v2/a/blobs/uploads/1' } }
 
 const uploading =
   (start: ServerReply, end: ServerReply): Respond =>
@@ -119,11 +119,11 @@ const uploading =
 const page = (next: string): ServerReply => json({ tags: ['a'] }, { link: `<${next}>; rel="next"` })
 
 const respondEndlessly: Respond = (_request, outgoing) => {
-  const more = () => {
+  const writeMore = () => {
     while (outgoing.write(Buffer.alloc(65_536)));
   }
-  outgoing.on('drain', more)
-  more()
+  outgoing.on('drain', writeMore)
+  writeMore()
   return undefined
 }
 
@@ -144,7 +144,7 @@ const wrongContent: Row[] = [
   ['has a longer blob', 'blob', 'invalid', always({ status: 200, body: 'content!' })],
   ['has an endless blob', 'blob', 'invalid', () => respondEndlessly],
   ['sends a partial blob', 'blob', 'invalid', always({ status: 206, body: 'content' })],
-  ['stores another blob', 'putBlob', 'invalid', () => uploading(started, { status: 201, headers: otherDigest })],
+  ['stores another blob', 'putBlob', 'invalid', () => uploading(startedUpload, { status: 201, headers: otherDigest })],
   ['stores another manifest', 'putManifest', 'invalid', always({ status: 201, headers: otherDigest })],
   ['returns 200 for an upload', 'putManifest', 'invalid', always({ status: 200 })],
   ['has an image under the referrers tag', 'putReferrer', 'invalid', () => afterPut(json(image))],
@@ -166,7 +166,7 @@ const redirects: Row[] = [
   ['redirects a manifest upload', 'putManifest', 'refused', (url) => () => to(url, 308)],
   ['redirects a removal', 'remove', 'refused', (url) => () => to(url)],
   ['redirects the start of an upload', 'putBlob', 'refused', (url) => uploading(to(url), { status: 201 })],
-  ['redirects an upload', 'putBlob', 'refused', (url) => uploading(started, to(url))],
+  ['redirects an upload', 'putBlob', 'refused', (url) => uploading(startedUpload, to(url))],
   ['starts an upload at another host', 'putBlob', 'refused', (url) => uploading(to(`${url}/x`, 202), { status: 201 })],
   ['starts an upload without a location', 'putBlob', 'refused', () => uploading({ status: 202 }, { status: 201 })],
   ['mounts without a request', 'putBlob', 'invalid', () => uploading({ status: 201 }, { status: 201 })],
@@ -182,7 +182,7 @@ const nextPage = () => `?last=${(pages += 1)}`
 const circle: Respond = ({ url }) => page(url.searchParams.get('last') === 'b' ? '?last=a' : '?last=b')
 const catalog: Respond = () =>
   json({ repositories: Array(600_000).fill('a/b') }, { link: `<${nextPage()}>; rel="next"` })
-const unsupported = '{"errors":[{"code":"UNSUPPORTED"}]}'
+const unsupportedError = '{"errors":[{"code":"UNSUPPORTED"}]}'
 const switching = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'
 
 const raw =
@@ -201,7 +201,7 @@ const failures: Row[] = [
   ['denies access', 'manifest', 'unauthorized', always({ status: 403, body: '{"errors":[{"code":"DENIED"}]}' })],
   ['is no registry', 'tags', 'not_found', always({ status: 404, body: '<html>' })],
   ['returns an unknown status', 'blob', 'refused', always({ status: 418 })],
-  ['does not support removal', 'remove', 'refused', always({ status: 405, body: unsupported })],
+  ['does not support removal', 'remove', 'refused', always({ status: 405, body: unsupportedError })],
   ['never responds', 'resolve', 'unreachable', raw(() => {})],
   ['stalls during a manifest', 'manifest', 'unreachable', raw((outgoing) => outgoing.writeHead(200).write('{'))],
   [
@@ -315,10 +315,11 @@ function tokenIs(reply: ServerReply): (registryUrl: string) => Respond {
 }
 
 const storage = (hops: number): Respond => {
-  let left = hops
-  return () => ((left -= 1) < 0 ? { status: 200, body: 'content' } : { status: 302, headers: { location: '/next' } })
+  let hopsLeft = hops
+  return () =>
+    (hopsLeft -= 1) < 0 ? { status: 200, body: 'content' } : { status: 302, headers: { location: '/next' } }
 }
-const redirecting =
+const redirectHops =
   (location: string): Respond =>
   ({ headers, url }) => {
     if (url.pathname === '/back') return { status: 200, body: 'content' }
@@ -328,7 +329,7 @@ const redirecting =
 describe('a redirect of a blob', () => {
   test('to another host is followed without credentials', async () => {
     await using elsewhere = await startServer(storage(2))
-    await using registry = await startServer(redirecting(`${elsewhere.url}/blob?signature=x`))
+    await using registry = await startServer(redirectHops(`${elsewhere.url}/blob?signature=x`))
     const { client } = clientOf(registry.host, { credentials })
     expect(await client.blob('a', blobOf('content'))).toEqual(Buffer.from('content'))
     expect(authorizationsOf(registry)).toEqual([undefined, basic])
@@ -337,7 +338,7 @@ describe('a redirect of a blob', () => {
 
   test('is followed at most three times', async () => {
     await using elsewhere = await startServer(storage(3))
-    await using registry = await startServer(redirecting(elsewhere.url))
+    await using registry = await startServer(redirectHops(elsewhere.url))
     const { client } = clientOf(registry.host, { credentials })
     expect(await failureOf(client.blob('a', blobOf('content')))).toMatchObject({ problem: 'refused' })
     expect(elsewhere.requests).toHaveLength(3)
@@ -345,7 +346,7 @@ describe('a redirect of a blob', () => {
 
   test('back to the registry is followed without credentials', async () => {
     await using registry: TestServer = await startServer((request, outgoing) =>
-      redirecting(elsewhere.url)(request, outgoing),
+      redirectHops(elsewhere.url)(request, outgoing),
     )
     await using elsewhere: TestServer = await startServer(() => ({
       status: 307,
@@ -367,7 +368,7 @@ describe('a redirect of a blob', () => {
 
   test('means that the blob exists, and is not followed', async () => {
     await using elsewhere = await startServer(storage(0))
-    await using registry = await startServer(redirecting(elsewhere.url))
+    await using registry = await startServer(redirectHops(elsewhere.url))
     const { client } = clientOf(registry.host, { credentials })
     expect(await client.hasBlob('a', blobOf('content').digest)).toBe(true)
     expect(elsewhere.requests).toEqual([])

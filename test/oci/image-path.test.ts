@@ -80,9 +80,9 @@ test('reads the same files from an image as unpacking creates', () =>
       const root = await unlessInvalid(() => unpackImage(client, image, store.path))
       if (root === undefined) return
       for (const path of allPaths) {
-        const unpacked = await readDisk(join(root, path), 'utf8').catch(() => undefined)
+        const unpackedText = await readDisk(join(root, path), 'utf8').catch(() => undefined)
         const read = await readFile(client, image, [path], 100)
-        expect([path, read?.toString()]).toEqual([path, unpacked])
+        expect([path, read?.toString()]).toEqual([path, unpackedText])
       }
     }),
     { seed: 4, numRuns: rounds(40, 300) },
@@ -106,17 +106,18 @@ test('writes nothing outside of the root, and creates no link that leaves it', (
       const client = memoryRegistry()
       const root = await unlessInvalid(async () => unpackImage(client, await imageOfEntries(client, ...layers), store))
       const home = root === undefined ? undefined : join(root, '..')
-      const written = Object.keys(await readTree(outside.path))
+      const writtenPaths = Object.keys(await readTree(outside.path))
       const expected = ['x', 'x/y', 'x/y/store'].map((each) => join(outside.path, each))
       if (root !== undefined && home !== undefined) expected.push(home, root, join(home, 'done'))
-      const unexpected = written
+      const unexpectedPaths = writtenPaths
         .map((each) => resolve(outside.path, each))
         .filter((each) => !expected.includes(each) && !(root && each.startsWith(`${root}${sep}`)))
-      expect(unexpected).toEqual([])
+      expect(unexpectedPaths).toEqual([])
       if (root === undefined || home === undefined) return
       // Creates possible targets, so that links outside of the root resolve.
-      const above = [home, store, join(store, '..'), join(store, '../..'), outside.path]
-      for (const each of above) for (const name of letters) await mkdir(join(each, name, 'a/b'), { recursive: true })
+      const foldersAbove = [home, store, join(store, '..'), join(store, '../..'), outside.path]
+      for (const each of foldersAbove)
+        for (const name of letters) await mkdir(join(each, name, 'a/b'), { recursive: true })
       for (const [name, content] of Object.entries(await readTree(root))) {
         if (!content.startsWith('-> ')) continue
         const target = await realpath(join(root, name)).catch(() => root)

@@ -30,12 +30,12 @@ async function put(
   }: Partial<{ configType: string; type: string; layers: number }> = {},
 ): Promise<Descriptor> {
   const text = typeof config === 'string' ? config : JSON.stringify(config)
-  const stored = { mediaType: configType, ...(await client.putBlob(repository, Buffer.from(text))) }
+  const storedConfig = { mediaType: configType, ...(await client.putBlob(repository, Buffer.from(text))) }
   const layer = { mediaType: mediaTypes.layer, digest: digestOf('layer'), size: 5 }
   const manifest = {
     schemaVersion: 2,
     mediaType: type,
-    config: stored,
+    config: storedConfig,
     layers: Array.from({ length: layers }, () => layer),
   }
   return client.putManifest(repository, 'latest', Buffer.from(JSON.stringify(manifest)), type)
@@ -85,12 +85,12 @@ describe('reads an image', () => {
       { ...arm, ...at('arm64') },
       { ...amd, ...at('amd64') },
     ]
-    const top = await putIndex(client, members)
+    const indexDescriptor = await putIndex(client, members)
     for (const [architecture, { digest }] of Object.entries({ arm64: arm, amd64: amd })) {
       const image = await readImage(client, repository, 'latest', { os: 'linux', architecture })
-      expect(image).toMatchObject({ digest, topDigest: top.digest, config: { architecture } })
+      expect(image).toMatchObject({ digest, topDigest: indexDescriptor.digest, config: { architecture } })
     }
-    const byDigest = await readImage(client, repository, top.digest, { os: 'linux', architecture: 'arm64' })
+    const byDigest = await readImage(client, repository, indexDescriptor.digest, { os: 'linux', architecture: 'arm64' })
     expect(byDigest?.digest).toBe(arm.digest)
   })
 
@@ -102,19 +102,19 @@ describe('reads an image', () => {
 const indexOfOne = async (client: MemoryRegistry, architecture: string) =>
   putIndex(client, [{ ...(await put(client, settings)), ...at(architecture) }])
 
-const missing = { mediaType: mediaTypes.manifest, digest: digestOf('gone'), size: 4, ...at('amd64') }
-const broken = /configuration .* broken/
+const missingManifest = { mediaType: mediaTypes.manifest, digest: digestOf('gone'), size: 4, ...at('amd64') }
+const brokenError = /configuration .* broken/
 
 test.each<[string, (client: MemoryRegistry) => Promise<unknown>, RegExp, problem?: string]>([
   ['an artifact', (client) => put(client, settings, { configType: mediaTypes.empty }), /not an image/],
   ['too many layers', (client) => put(client, settings, { layers: 257 }), /not an image/],
-  ['fewer layers than in the configuration', (client) => put(client, settings, { layers: 0 }), broken],
-  ['more layers than in the configuration', (client) => put(client, settings, { layers: 2 }), broken],
-  ['a configuration that is not JSON', (client) => put(client, 'no JSON'), broken],
-  ['a configuration that is a number', (client) => put(client, '7'), broken],
-  ['a configuration without layers', (client) => put(client, { ...settings, rootfs: undefined }), broken],
-  ['a label that is a number', (client) => put(client, { ...settings, config: { Labels: { a: 1 } } }), broken],
-  ['a command that is a text', (client) => put(client, { ...settings, config: { Cmd: 'node' } }), broken],
+  ['fewer layers than in the configuration', (client) => put(client, settings, { layers: 0 }), brokenError],
+  ['more layers than in the configuration', (client) => put(client, settings, { layers: 2 }), brokenError],
+  ['a configuration that is not JSON', (client) => put(client, 'no JSON'), brokenError],
+  ['a configuration that is a number', (client) => put(client, '7'), brokenError],
+  ['a configuration without layers', (client) => put(client, { ...settings, rootfs: undefined }), brokenError],
+  ['a label that is a number', (client) => put(client, { ...settings, config: { Labels: { a: 1 } } }), brokenError],
+  ['a command that is a text', (client) => put(client, { ...settings, config: { Cmd: 'node' } }), brokenError],
   [
     'a configuration of more than 1 MiB',
     (client) => put(client, { ...settings, author: 'x'.repeat(2 ** 20) }),
@@ -126,7 +126,7 @@ test.each<[string, (client: MemoryRegistry) => Promise<unknown>, RegExp, problem
     (client) => indexOfOne(client, 'arm64'),
     /^team\/hello has no image for linux\/amd64\.$/,
   ],
-  ['an index with a missing image', (client) => putIndex(client, [missing]), /./],
+  ['an index with a missing image', (client) => putIndex(client, [missingManifest]), /./],
   [
     'an index in an index',
     async (client) => putIndex(client, [{ ...(await indexOfOne(client, 'amd64')), ...at('amd64') }]),
@@ -178,8 +178,8 @@ test('accepts many files with long names and attributes, and a large file', asyn
   const attributes = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`SCHILY.xattr.user.${index}`, 'x']))
   const parent = 'deep/'.repeat(60)
   const files = Array.from({ length: 1000 }, (_, index) => ({ name: `${parent}${index}`, pax: attributes }))
-  const large = { name: 'large', content: Buffer.alloc(3 * mebibyte) }
-  expect(await readTar(await tarOf([...files, large, { name: 'module.json', content: '{}' }]))).toBe('{}')
+  const largeEntry = { name: 'large', content: Buffer.alloc(3 * mebibyte) }
+  expect(await readTar(await tarOf([...files, largeEntry, { name: 'module.json', content: '{}' }]))).toBe('{}')
 })
 async function controlledRegistry() {
   const registry = memoryRegistry()
@@ -191,8 +191,8 @@ async function controlledRegistry() {
     new Promise((resolve, reject) => requests.set(size / mebibyte, { send: () => resolve(bytes), fail: reject }))
   const read = (mebibytes: number) => {
     const layers = [{ ...layer!, size: mebibytes * mebibyte }]
-    const large: Image = { ...image, manifest: { ...image.manifest, layers } }
-    return readFile({ ...registry, blob }, large, ['module.json'], 10)
+    const largeImage: Image = { ...image, manifest: { ...image.manifest, layers } }
+    return readFile({ ...registry, blob }, largeImage, ['module.json'], 10)
   }
   const requestedSizes = async () => {
     await setImmediate()
@@ -272,8 +272,8 @@ test('reads a file up to a size limit', async () => {
 
 test('rejects a layer that is broken or has another digest', async () => {
   const layer = layerOf(await tarOf([file('x')]))
-  for (const invalid of [{ ...layer, diffId: digestOf('other') }, layerOf(Buffer.from('no archive'))]) {
-    const { client, image } = await storeImage(invalid)
+  for (const invalidLayer of [{ ...layer, diffId: digestOf('other') }, layerOf(Buffer.from('no archive'))]) {
+    const { client, image } = await storeImage(invalidLayer)
     await expect(readFile(client, image, ['y'], 10)).rejects.toMatchObject({ problem: 'invalid' })
   }
 })
@@ -289,7 +289,7 @@ test('limits the unpacked size of a gzip bomb', async () => {
 test('does not fetch a layer of more than 256 MiB', async () => {
   const { client, image } = await storeImage([file('module.json')])
   const layers = [{ ...image.manifest.layers[0]!, size: 256 * mebibyte + 1 }]
-  const large: Image = { ...image, manifest: { ...image.manifest, layers } }
-  await expect(readFile(client, large, ['module.json'], 10)).rejects.toMatchObject({ problem: 'too_large' })
-  expect(layersOf(large)).toHaveLength(1)
+  const largeImage: Image = { ...image, manifest: { ...image.manifest, layers } }
+  await expect(readFile(client, largeImage, ['module.json'], 10)).rejects.toMatchObject({ problem: 'too_large' })
+  expect(layersOf(largeImage)).toHaveLength(1)
 })

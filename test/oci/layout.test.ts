@@ -34,8 +34,8 @@ test('moves a tag to the image that is exported last', async () => {
   await exportLayout(second, folder.path, ['2', 'latest'])
   await exportLayout(second, folder.path)
   await exportLayout(second, folder.path)
-  const listed = (await indexOf(folder.path)).manifests.map((entry) => [entry.annotations?.[refName], entry.digest])
-  expect(listed).toEqual([
+  const entries = (await indexOf(folder.path)).manifests.map((entry) => [entry.annotations?.[refName], entry.digest])
+  expect(entries).toEqual([
     ['1', first.digest],
     ['latest', second.digest],
     ['2', second.digest],
@@ -45,11 +45,11 @@ test('moves a tag to the image that is exported last', async () => {
 
 test('imports an image without a tag by its digest', async () => {
   await using folder = await temporaryFolder()
-  const built = await imageOf('1')
-  await exportLayout(built, folder.path)
+  const image = await imageOf('1')
+  await exportLayout(image, folder.path)
   const client = memoryRegistry()
   expect(await importLayout(client, 'team/hello', folder.path)).toEqual([
-    { mediaType: mediaTypes.manifest, digest: built.digest, size: built.manifest.length },
+    { mediaType: mediaTypes.manifest, digest: image.digest, size: image.manifest.length },
   ])
   expect(client.digestByTag.size).toBe(0)
 })
@@ -58,13 +58,13 @@ async function pushIndex(client: RegistryClient) {
   const manifests = []
   for (const architecture of ['amd64', 'arm64']) {
     const platform = { os: 'linux', architecture }
-    const built = await buildImage({ files: [{ path: 'a', content: architecture }], platform })
-    manifests.push({ ...(await pushImage(client, 'team/signed', built, [])), platform })
+    const image = await buildImage({ files: [{ path: 'a', content: architecture }], platform })
+    manifests.push({ ...(await pushImage(client, 'team/signed', image, [])), platform })
   }
   const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.index, manifests }))
-  const top = await client.putManifest('team/signed', '1', bytes, mediaTypes.index)
+  const indexDescriptor = await client.putManifest('team/signed', '1', bytes, mediaTypes.index)
   const [amd = '', arm = ''] = manifests.map(({ digest }) => digest)
-  return { top, amd, arm }
+  return { top: indexDescriptor, amd, arm }
 }
 
 test('lists an index and its signatures in a folder, but not the images of the index', async () => {
@@ -75,31 +75,31 @@ test('lists an index and its signatures in a folder, but not the images of the i
   const tagged = await signImage(client, 'team/signed', arm, privateKeyPem, { layout: 'tag' })
   const referrer = await signImage(client, 'team/signed', top.digest, privateKeyPem)
   await saveLayout(client, 'team/signed', '1', folder.path)
-  const listed = (await indexOf(folder.path)).manifests.map(({ digest }) => digest)
-  expect(listed).toEqual([top.digest, tagged.digest, referrer.digest])
+  const digests = (await indexOf(folder.path)).manifests.map(({ digest }) => digest)
+  expect(digests).toEqual([top.digest, tagged.digest, referrer.digest])
   expect(await importLayout(memoryRegistry(), 'far/away', folder.path)).toEqual([{ ...top, tag: '1' }])
 })
 
 test('rejects a missing, changed or large blob', async () => {
   await using folder = await temporaryFolder()
-  const built = await imageOf('1')
-  await exportLayout(built, folder.path)
-  const path = join(folder.path, 'blobs', ...built.digest.split(':'))
-  const { length } = built.manifest
-  expect(await readBlob(folder.path, built.digest, length)).toEqual(built.manifest)
-  await expect(readBlob(folder.path, built.digest, length - 1)).rejects.toMatchObject({ problem: 'too_large' })
+  const image = await imageOf('1')
+  await exportLayout(image, folder.path)
+  const path = join(folder.path, 'blobs', ...image.digest.split(':'))
+  const { length } = image.manifest
+  expect(await readBlob(folder.path, image.digest, length)).toEqual(image.manifest)
+  await expect(readBlob(folder.path, image.digest, length - 1)).rejects.toMatchObject({ problem: 'too_large' })
   await writeFile(path, 'other')
-  await expect(readBlob(folder.path, built.digest, length)).rejects.toMatchObject({ problem: 'invalid' })
+  await expect(readBlob(folder.path, image.digest, length)).rejects.toMatchObject({ problem: 'invalid' })
   await rm(path)
-  await expect(readBlob(folder.path, built.digest, length)).rejects.toMatchObject({ problem: 'invalid' })
+  await expect(readBlob(folder.path, image.digest, length)).rejects.toMatchObject({ problem: 'invalid' })
 })
 
 test('rejects a broken index instead of replacing it', async () => {
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'index.json'), '{"manifests":')
-  const broken = { problem: 'invalid', message: `index.json in ${folder.path} is missing or broken.` }
-  await expect(exportLayout(await imageOf('1'), folder.path)).rejects.toMatchObject(broken)
-  await expect(readIndex(folder.path)).rejects.toMatchObject(broken)
+  const brokenIndex = { problem: 'invalid', message: `index.json in ${folder.path} is missing or broken.` }
+  await expect(exportLayout(await imageOf('1'), folder.path)).rejects.toMatchObject(brokenIndex)
+  await expect(readIndex(folder.path)).rejects.toMatchObject(brokenIndex)
 })
 
 test.each([
@@ -125,16 +125,16 @@ describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`,
   test('exports an image that skopeo and umoci can read', async () => {
     await using folder = await temporaryFolder()
     const layout = join(folder.path, 'layout')
-    const built = await buildImage({ files })
-    await exportLayout(built, layout, ['1', 'latest'])
+    const image = await buildImage({ files })
+    await exportLayout(image, layout, ['1', 'latest'])
     await exportLayout(await buildImage({ files: files.slice(1) }), layout, ['2'])
-    const listed = (await outputOf('umoci', 'ls', '--layout', layout)).trim().split('\n')
-    expect(listed.toSorted()).toEqual(['1', '2', 'latest'])
+    const tags = (await outputOf('umoci', 'ls', '--layout', layout)).trim().split('\n')
+    expect(tags.toSorted()).toEqual(['1', '2', 'latest'])
     await copy(`oci:${layout}:1`, address('team/by-skopeo:1'))
-    expect((await client.resolve('team/by-skopeo', '1'))?.digest).toBe(built.digest)
-    const sent = await importLayout(client, 'team/by-platform', layout)
-    expect(new Set(sent.map(({ tag }) => tag))).toEqual(new Set(['1', '2', 'latest']))
-    expect((await client.manifest('team/by-platform', 'latest'))?.bytes).toEqual(built.manifest)
+    expect((await client.resolve('team/by-skopeo', '1'))?.digest).toBe(image.digest)
+    const importedImages = await importLayout(client, 'team/by-platform', layout)
+    expect(new Set(importedImages.map(({ tag }) => tag))).toEqual(new Set(['1', '2', 'latest']))
+    expect((await client.manifest('team/by-platform', 'latest'))?.bytes).toEqual(image.manifest)
     expect(await unpackTag(client, 'team/by-platform', '2')).not.toHaveProperty('module.json')
   })
 
@@ -163,11 +163,11 @@ describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`,
   test('saves an image with a base only from its registry and rejects a direct export', async () => {
     await using folder = await temporaryFolder()
     const base = await imageOfEntries(client, [{ name: 'base', content: 'base' }])
-    const built = await buildImage({ files, base })
-    await expect(exportLayout(built, folder.path)).rejects.toThrow(/save it/)
-    await pushImage(client, 'team/saved', built, ['1'])
+    const image = await buildImage({ files, base })
+    await expect(exportLayout(image, folder.path)).rejects.toThrow(/save it/)
+    await pushImage(client, 'team/saved', image, ['1'])
     await saveLayout(client, 'team/saved', '1', folder.path)
-    expect((await importLayout(client, 'team/again', folder.path)).map(({ digest }) => digest)).toEqual([built.digest])
+    expect((await importLayout(client, 'team/again', folder.path)).map(({ digest }) => digest)).toEqual([image.digest])
     expect(await unpackByUmoci(address('team/again:1'))).toMatchObject({ base: 'base' })
     await expect(saveLayout(client, 'team/saved', '2', folder.path)).rejects.toMatchObject({ problem: 'not_found' })
   })

@@ -29,14 +29,14 @@ describe.skipIf(noPeersReason !== '')(`images and other tools${noPeersReason}`, 
 
   test('builds images that skopeo and umoci can read', async () => {
     const labels = { 'org.platform.module.id': 'hello' }
-    const built = await buildImage({ files, labels, config: { Cmd: ['node', '/app/main.js'] } })
-    const { digest } = await pushImage(client, 'team/built', built, ['1', 'latest'])
+    const image = await buildImage({ files, labels, config: { Cmd: ['node', '/app/main.js'] } })
+    const { digest } = await pushImage(client, 'team/built', image, ['1', 'latest'])
     expect(await inspect('team/built:1')).toMatchObject({
       Digest: digest,
       RepoTags: expect.arrayContaining(['1', 'latest']),
       Labels: labels,
       Os: 'linux',
-      Layers: built.layers.map((layer) => layer.descriptor.digest),
+      Layers: image.layers.map((layer) => layer.descriptor.digest),
     })
     expect(await unpackByUmoci(address('team/built:1'))).toEqual(await unpackTag(client, 'team/built', '1'))
     expect(await unpackTag(client, 'team/built', '1')).toMatchObject({ 'app/main.js': 'console.log(1)' })
@@ -50,8 +50,8 @@ describe.skipIf(noPeersReason !== '')(`images and other tools${noPeersReason}`, 
     expect((await readFile(client, image, ['module.json'], 100))?.toString()).toBe('{"id":"hello"}')
     expect(await unpackTag(client, 'team/docker', '2')).toEqual(await unpackTag(client, 'team/docker', '1'))
     await using other = await startDockerRegistry()
-    const sent = await replicateImage(client, image, clientOf(other.host).client, 'modules/docker', '2')
-    expect(sent.digest).toBe(image.digest)
+    const replicated = await replicateImage(client, image, clientOf(other.host).client, 'modules/docker', '2')
+    expect(replicated.digest).toBe(image.digest)
     const target = `docker://${other.host}/modules/docker:2`
     expect(digestOf(await outputOf('skopeo', 'inspect', '--raw', '--tls-verify=false', target))).toBe(image.digest)
   })
@@ -113,21 +113,21 @@ describe.skipIf(noPeersReason !== '')(`images and other tools${noPeersReason}`, 
   )
 
   test('unpacks random layers like umoci, or rejects them', async () => {
-    let compared = 0
+    let comparedCount = 0
     const numRuns = isLong ? 24 : 8
     for (const layers of sample(array(layer, { minLength: 2, maxLength: 3 }), { seed: 7, numRuns })) {
       const archives = await Promise.all(layers.map(async (entries) => layerOf(await tarOf(entries))))
       await pushImage(client, 'team/chance', await buildImage({ files: [], layers: archives }), ['1'])
-      const [ours, theirs] = await Promise.allSettled([
+      const [ourResult, theirResult] = await Promise.allSettled([
         unpackTag(client, 'team/chance', '1'),
         unpackByUmoci(address('team/chance:1')),
       ])
-      if (ours.status === 'rejected') expect(ours.reason).toMatchObject({ problem: 'invalid' })
+      if (ourResult.status === 'rejected') expect(ourResult.reason).toMatchObject({ problem: 'invalid' })
       else {
-        expect({ layers, tree: theirs }).toEqual({ layers, tree: { status: 'fulfilled', value: ours.value } })
-        compared += 1
+        expect({ layers, tree: theirResult }).toEqual({ layers, tree: { status: 'fulfilled', value: ourResult.value } })
+        comparedCount += 1
       }
     }
-    expect(compared).toBeGreaterThan(numRuns / 3)
+    expect(comparedCount).toBeGreaterThan(numRuns / 3)
   })
 })

@@ -60,9 +60,11 @@ test('sends no request for an invalid name', async () => {
 
 test('sends no request for a blob or manifest that exceeds its limit', async () => {
   const { client, sent } = clientOf('127.0.0.1:9')
-  const large = { digest: digestOf('x'), size: 8 * 1024 * 1024 + 1 }
-  expect(await failureOf(client.blob('a', large))).toMatchObject({ problem: 'too_large' })
-  expect(await failureOf(client.blob('a', { ...large, size: 11 }, 10))).toMatchObject({ problem: 'too_large' })
+  const largeDescriptor = { digest: digestOf('x'), size: 8 * 1024 * 1024 + 1 }
+  expect(await failureOf(client.blob('a', largeDescriptor))).toMatchObject({ problem: 'too_large' })
+  expect(await failureOf(client.blob('a', { ...largeDescriptor, size: 11 }, 10))).toMatchObject({
+    problem: 'too_large',
+  })
   const manifest = client.putManifest('a', 'latest', Buffer.alloc(4 * 1024 * 1024 + 1), mediaTypes.manifest)
   expect(await failureOf(manifest)).toMatchObject({ problem: 'too_large' })
   expect(sent).toEqual([])
@@ -91,8 +93,8 @@ test('connects to a remote registry with https', async () => {
     transport: routed({ 'https://registry.example:5000': registry.url }),
   })
   expect(await all(client.tags('a'))).toEqual([])
-  const unreachable = registryClient('registry.example', { transport: routed({}) })
-  expect(await failureOf(all(unreachable.tags('a')))).toMatchObject({ problem: 'unreachable' })
+  const unreachableClient = registryClient('registry.example', { transport: routed({}) })
+  expect(await failureOf(all(unreachableClient.tags('a')))).toMatchObject({ problem: 'unreachable' })
 })
 
 test('maps docker.io to its registry and token server', async () => {
@@ -109,11 +111,11 @@ test('maps docker.io to its registry and token server', async () => {
 })
 
 test('replaces an expired token and repeats the request', async () => {
-  let issued = 0
+  let issuedTokens = 0
   let uses = 0
   await using registry = await startServer(({ url, headers }) => {
-    if (url.pathname === '/token') return json({ token: `t${(issued += 1)}` })
-    const isAccepted = headers.authorization === `Bearer t${issued}` && (uses += 1) % 3 !== 0
+    if (url.pathname === '/token') return json({ token: `t${(issuedTokens += 1)}` })
+    const isAccepted = headers.authorization === `Bearer t${issuedTokens}` && (uses += 1) % 3 !== 0
     const challenge = { 'www-authenticate': `Bearer realm="http://${headers.host}/token"` }
     return isAccepted
       ? json({ tags: [headers.authorization?.slice('Bearer '.length)] })
@@ -213,19 +215,19 @@ describe('referrers', () => {
   })
 
   test('are written again after a concurrent write', async () => {
-    let stored: object = { ...index, manifests: [] }
+    let storedIndex: object = { ...index, manifests: [] }
     const writes: Buffer[] = []
     const respond: Respond = ({ method, body, url }) => {
-      if (method === 'GET') return json(stored, { 'content-type': mediaTypes.index })
+      if (method === 'GET') return json(storedIndex, { 'content-type': mediaTypes.index })
       if (url.pathname.endsWith(subject.digest.replace(':', '-'))) {
         // The first write is overwritten by a concurrent one.
-        stored = writes.push(body) === 1 ? { ...index, manifests: [one] } : JSON.parse(body.toString())
+        storedIndex = writes.push(body) === 1 ? { ...index, manifests: [one] } : JSON.parse(body.toString())
       }
       return { status: 201 }
     }
     await using registry = await startServer(respond)
     const descriptor = await clientOf(registry.host).client.putReferrer('a', referrer)
-    expect(stored).toMatchObject({ manifests: [one, descriptor] })
+    expect(storedIndex).toMatchObject({ manifests: [one, descriptor] })
     expect(writes).toHaveLength(2)
   })
 })

@@ -103,8 +103,8 @@ export async function storeImage(...layers: (RawEntry[] | Parameters<typeof imag
   onTestFinished(() => folder[Symbol.asyncDispose]())
   const client = memoryRegistry()
   const store = join(folder.path, 'a', 'store')
-  const built = layers.map(async (layer) => (Array.isArray(layer) ? layerOf(await tarOf(layer)) : layer))
-  const image = await imageOf(client, ...(await Promise.all(built)))
+  const builtLayers = layers.map(async (layer) => (Array.isArray(layer) ? layerOf(await tarOf(layer)) : layer))
+  const image = await imageOf(client, ...(await Promise.all(builtLayers)))
   const unpack = (limits?: Parameters<typeof unpackImage>[3]) => unpackImage(client, image, store, limits)
   return { client, image, folder: folder.path, store, unpack }
 }

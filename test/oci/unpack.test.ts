@@ -46,11 +46,11 @@ describe('processes', () => {
   })
 })
 
-const opaque = file('d/.wh..wh..opq', '')
+const opaqueMarker = file('d/.wh..wh..opq', '')
 const aboveOpaque = { 'd/': '', 'd/e/': '', 'd/e/new': 'd/e/new', 'd/new': 'd/new', out: 'out' }
 const belowOpaque = [file('d/old'), file('d/e/old'), file('out')]
 const libraries = { 'usr/': '', 'usr/lib/': '', 'usr/lib/a': 'usr/lib/a', 'usr/lib/b': 'lib/b', lib: '-> usr/lib' }
-const linked = { 'd/': '', 'd/e': 'd/e', 'x/': '' }
+const linkedTree = { 'd/': '', 'd/e': 'd/e', 'x/': '' }
 const devices = (['character-device', 'block-device', 'fifo'] as const).map((type) => ({ name: type, type }))
 
 test.each<[name: string, layers: RawEntry[][], tree: Record<string, string>]>([
@@ -70,8 +70,8 @@ test.each<[name: string, layers: RawEntry[][], tree: Record<string, string>]>([
     ],
     { 'd/': '', 'd/g': 'd/g' },
   ],
-  ['empties a folder before its entries', [belowOpaque, [opaque, file('d/new'), file('d/e/new')]], aboveOpaque],
-  ['empties a folder after its entries', [belowOpaque, [file('d/new'), file('d/e/new'), opaque]], aboveOpaque],
+  ['empties a folder before its entries', [belowOpaque, [opaqueMarker, file('d/new'), file('d/e/new')]], aboveOpaque],
+  ['empties a folder after its entries', [belowOpaque, [file('d/new'), file('d/e/new'), opaqueMarker]], aboveOpaque],
   [
     'keeps files of the same layer despite a whiteout',
     [[file('d/old')], [folder('d'), file('d/new'), file('.wh.d', '')]],
@@ -89,7 +89,7 @@ test.each<[name: string, layers: RawEntry[][], tree: Record<string, string>]>([
   ],
   ['replaces a file with a folder', [[file('x')], [folder('x'), file('x/y')]], { 'x/': '', 'x/y': 'x/y' }],
   ['replaces a folder with a file', [[file('x/y')], [file('x')]], { x: 'x' }],
-  ['replaces a link to a folder with a folder', [[file('d/e'), symlink('x', 'd')], [folder('x')]], linked],
+  ['replaces a link to a folder with a folder', [[file('d/e'), symlink('x', 'd')], [folder('x')]], linkedTree],
   ['replaces a link with a file', [[file('d'), symlink('x', 'd')], [file('x')]], { d: 'd', x: 'x' }],
   ['removes a file that becomes a device', [[file('x')], [{ name: 'x', type: 'character-device' }]], {}],
   [
@@ -122,8 +122,8 @@ test('keeps only the executable bit of file modes', async () => {
   const modes = { setuid: 0o4755, plain: 0o2666 }
   const files = Object.entries(modes).map(([name, mode]) => ({ ...file(name), mode }))
   const root = await (await storeImage([...files, { ...folder('sticky'), mode: 0o1777 }])).unpack()
-  const unpacked = ['setuid', 'plain', 'sticky'].map(async (name) => (await stat(join(root, name))).mode & 0o7777)
-  expect(await Promise.all(unpacked)).toEqual([0o755, 0o644, 0o755])
+  const unpackedModes = ['setuid', 'plain', 'sticky'].map(async (name) => (await stat(join(root, name))).mode & 0o7777)
+  expect(await Promise.all(unpackedModes)).toEqual([0o755, 0o644, 0o755])
 })
 
 describe('an image', () => {
@@ -192,8 +192,8 @@ describe('links', () => {
   })
 })
 
-const sized = (size: string): RawEntry[][] => [[{ name: 'a', content: 'x', pax: { size } }]]
-const sparse = { name: 'GNUSparseFile.0/a', content: 'x', pax: { 'GNU.sparse.major': '1' } }
+const layersOfSize = (size: string): RawEntry[][] => [[{ name: 'a', content: 'x', pax: { size } }]]
+const sparseEntry = { name: 'GNUSparseFile.0/a', content: 'x', pax: { 'GNU.sparse.major': '1' } }
 
 test.each<[name: string, layers: RawEntry[][], message: RegExp]>([
   ['a path above the root', [[file('../evil')]], /The path "\.\.\/evil" is invalid/],
@@ -216,10 +216,10 @@ test.each<[name: string, layers: RawEntry[][], message: RegExp]>([
   ['a whiteout of the parent folder', [[file('a/b')], [file('a/.wh...', '')]], /names nothing/],
   ['a whiteout of its own folder', [[file('a/b')], [file('a/.wh..', '')]], /names nothing/],
   ['a whiteout without a name', [[file('a/b')], [file('a/.wh.', '')]], /names nothing/],
-  ['a sparse file', [[sparse]], /unsupported type/],
-  ['a size that is not a number', sized('many'), /broken/],
-  ['a negative size', sized('-1'), /broken/],
-  ['a size beyond the layer', sized('9999999'), /broken/],
+  ['a sparse file', [[sparseEntry]], /unsupported type/],
+  ['a size that is not a number', layersOfSize('many'), /broken/],
+  ['a negative size', layersOfSize('-1'), /broken/],
+  ['a size beyond the layer', layersOfSize('9999999'), /broken/],
   ['a link with content', [[{ ...symlink('a', 'x'), pax: { size: '512' } }]], /content but is not a file/],
   ['a link to NUL', [[{ ...symlink('a', 'x'), pax: { linkpath: '\0' } }]], /broken/],
 ])('rejects a layer with %s without leftovers', async (_name, layers, message) => {
@@ -231,7 +231,7 @@ test.each<[name: string, layers: RawEntry[][], message: RegExp]>([
 
 const nondistributable = 'application/vnd.oci.image.layer.nondistributable.v1.tar+gzip'
 type Layer = ReturnType<typeof layerOf>
-const truncated = ({ descriptor, ...layer }: Layer, bytes: Buffer) => {
+const truncate = ({ descriptor, ...layer }: Layer, bytes: Buffer) => {
   const {
     descriptor: { digest, size },
   } = layerOf(bytes, 'tar')
@@ -244,9 +244,9 @@ test.each<[string, (layer: Layer, tar: Buffer) => Layer]>([
     'of an unknown media type',
     (layer) => ({ ...layer, descriptor: { ...layer.descriptor, mediaType: nondistributable } }),
   ],
-  ['that is truncated', (layer) => truncated(layer, layer.bytes.subarray(0, -20))],
-  ['that is empty', (layer) => truncated(layer, Buffer.of())],
-  ['that is text', (layer) => truncated(layer, Buffer.from('no archive'))],
+  ['that is truncated', (layer) => truncate(layer, layer.bytes.subarray(0, -20))],
+  ['that is empty', (layer) => truncate(layer, Buffer.of())],
+  ['that is text', (layer) => truncate(layer, Buffer.from('no archive'))],
   ['that ends within a file', (_layer, tar) => layerOf(tar.subarray(0, 5000))],
 ])('rejects a layer %s', async (_name, change) => {
   const tar = await tarOf([file('a', 'x'.repeat(100_000))])
@@ -256,13 +256,13 @@ test.each<[string, (layer: Layer, tar: Buffer) => Layer]>([
 })
 
 const mebibyte = [file('a', '0'.repeat(2 ** 20))]
-const three = [file('a'), file('b'), file('c')]
+const entries = [file('a'), file('b'), file('c')]
 
 test.each<[string, RawEntry[][], { bytes?: number; files?: number }, isAllowed: boolean]>([
   ['the unpacked size of all layers', [mebibyte, mebibyte], { bytes: 2.1 * 2 ** 20 }, true],
   ['the unpacked size of all layers', [mebibyte, mebibyte], { bytes: 1.9 * 2 ** 20 }, false],
-  ['the files of all layers', [three, three], { files: 6 }, true],
-  ['the files of all layers', [three, three], { files: 5 }, false],
+  ['the files of all layers', [entries, entries], { files: 6 }, true],
+  ['the files of all layers', [entries, entries], { files: 5 }, false],
   ['implicit folders', [[file('a/b/c/d')]], { files: 4 }, true],
   ['implicit folders', [[file('a/b/c/d')]], { files: 3 }, false],
 ])('limits %s (%#)', async (_name, layers, limits, isAllowed) => {

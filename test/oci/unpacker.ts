@@ -8,13 +8,13 @@ const [store = '', mode] = process.argv.slice(2)
 const client = memoryRegistry()
 const files = Array.from({ length: 200 }, (_, index) => ({ name: `d${index % 10}/${index}`, content: `${index}` }))
 const image = await imageOfEntries(client, files, [{ name: 'top', content: 'top' }])
-const upper = image.manifest.layers[1]?.digest
-const stuck = {
+const upperDigest = image.manifest.layers[1]?.digest
+const stuckRegistry = {
   ...client,
   blob: async (...input: Parameters<typeof client.blob>) => {
-    if (input[1].digest !== upper) return client.blob(...input)
+    if (input[1].digest !== upperDigest) return client.blob(...input)
     console.log('stuck')
     return new Promise<Buffer>(() => setTimeout(() => undefined, 600_000))
   },
 }
-console.log(await unpackImage(mode === 'stuck' ? stuck : client, image, store))
+console.log(await unpackImage(mode === 'stuck' ? stuckRegistry : client, image, store))

@@ -157,10 +157,10 @@ test('a failed export shows its trace id and saves nothing', async ({ open }) =>
 
 test('verification shows the head hash and a broken chain, and stops on close', async ({ api, open }) => {
   const page = await open('/settings/audit', { allow: [removedUser] })
-  const shown = dialog(page, 'Verify the audit trail')
+  const verifyDialog = dialog(page, 'Verify the audit trail')
   await click(page, 'Verify')
-  await shown.getByText('The audit trail is intact.').waitFor()
-  const hash = await shown
+  await verifyDialog.getByText('The audit trail is intact.').waitFor()
+  const hash = await verifyDialog
     .getByRole('group', { name: /^Hash of entry \d+$/ })
     .locator('code')
     .innerText()
@@ -173,12 +173,12 @@ test('verification shows the head hash and a broken chain, and stops on close', 
   await page.route('**/audit/verify*', (route) => route.fulfill({ json }).catch(() => undefined))
   const release = await holdRequests(page, '**/audit/verify*', 'GET')
   await click(page, 'Verify')
-  await shown.getByText('Verifying').waitFor()
-  const aborted = page.waitForEvent('requestfailed', (request) => request.url().includes('/audit/verify'))
+  await verifyDialog.getByText('Verifying').waitFor()
+  const abortedRequest = page.waitForEvent('requestfailed', (request) => request.url().includes('/audit/verify'))
   await page.keyboard.press('Escape')
-  await Promise.all([aborted, shown.waitFor({ state: 'detached' })])
+  await Promise.all([abortedRequest, verifyDialog.waitFor({ state: 'detached' })])
   release()
   await click(page, 'Verify')
-  await shown.getByText('The audit trail is broken at entry 7.').waitFor()
-  expect(await shown.getByRole('group', { name: /^Hash/ }).count()).toBe(0)
+  await verifyDialog.getByText('The audit trail is broken at entry 7.').waitFor()
+  expect(await verifyDialog.getByRole('group', { name: /^Hash/ }).count()).toBe(0)
 })

@@ -28,12 +28,12 @@ test('10,000 clusters scroll with few elements and few requests', async ({ open,
   await page.getByRole('status').filter({ hasText: '10,000 clusters' }).waitFor()
   await link(page, 'cluster-009999').waitFor()
   expect(await page.getByRole('table', { name: 'Clusters' }).getAttribute('aria-rowcount')).toBe('10001')
-  const sent = await requestsDuring(page, async () => {
+  const sentRequests = await requestsDuring(page, async () => {
     await scrollToEnd(page)
     await link(page, 'cluster-000000').waitFor()
   })
-  expect(listRequests(sent).length).toBeLessThanOrEqual(3)
-  expect(listRequests(sent)).toContainEqual(expect.stringContaining('page=100&'))
+  expect(listRequests(sentRequests).length).toBeLessThanOrEqual(3)
+  expect(listRequests(sentRequests)).toContainEqual(expect.stringContaining('page=100&'))
   expect(await row(page, 'cluster-000000').getAttribute('aria-rowindex')).toBe('10001')
   expect(await page.evaluate('document.querySelectorAll("*").length')).toBeLessThan(1500)
 })
@@ -41,7 +41,7 @@ test('10,000 clusters scroll with few elements and few requests', async ({ open,
 test('rows that scroll past quickly are not requested', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
   await rows(page).first().waitFor()
-  const sent = await requestsDuring(page, async () => {
+  const sentRequests = await requestsDuring(page, async () => {
     await page.evaluate(`(async () => {
       for (let at = 0; at < 40; at++) {
         scrollBy(0, 5000)
@@ -51,35 +51,35 @@ test('rows that scroll past quickly are not requested', async ({ open, fleet: _f
     await waitForPage(page)
     await rowsLoaded(page)
   })
-  expect(listRequests(sent).length).toBeLessThan(8)
+  expect(listRequests(sentRequests).length).toBeLessThan(8)
 })
 
 test('slow scrolling shows every row once', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
-  const shown = new Set<string>()
+  const shownNames = new Set<string>()
   for (let row = 0; row < 320; row += 10) {
     await waitForPage(page)
-    for (const name of await rows(page).getByRole('link').allTextContents()) shown.add(name)
+    for (const name of await rows(page).getByRole('link').allTextContents()) shownNames.add(name)
     await page.mouse.wheel(0, 440)
   }
   const expected = Array.from({ length: 300 }, (_, index) => `cluster-${String(9999 - index).padStart(6, '0')}`)
-  expect(expected.filter((name) => !shown.has(name))).toEqual([])
+  expect(expected.filter((name) => !shownNames.has(name))).toEqual([])
 })
 
 test('the keyboard moves between rows and opens one', async ({ open, fleet: _fleet }) => {
   const page = await open('/clusters')
-  const focused = () => page.evaluate('document.activeElement.textContent')
+  const readFocusedText = () => page.evaluate('document.activeElement.textContent')
   await link(page, 'cluster-009999').focus()
   await page.keyboard.press('ArrowDown')
-  await expect.poll(focused).toBe('cluster-009998')
+  await expect.poll(readFocusedText).toBe('cluster-009998')
   await page.keyboard.press('PageDown')
-  await expect.poll(focused).toBe('cluster-009988')
+  await expect.poll(readFocusedText).toBe('cluster-009988')
   await page.keyboard.press('End')
   await link(page, 'cluster-000000').waitFor()
   await page.keyboard.press('ArrowUp')
-  await expect.poll(focused).toBe('cluster-000001')
+  await expect.poll(readFocusedText).toBe('cluster-000001')
   await page.keyboard.press('Home')
-  await expect.poll(focused).toBe('cluster-009999')
+  await expect.poll(readFocusedText).toBe('cluster-009999')
   await page.keyboard.press('Enter')
   await heading(page, 'cluster-009999').waitFor()
 })
@@ -108,8 +108,8 @@ test('a new cluster does not move the visible rows', async ({ newPage, api, flee
   const position = async () => (await link(page, 'cluster-009540').boundingBox())?.y
   const before = await position()
   await api.newCluster()
-  const updated = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
-  await advanceUntil(page, () => updated.isVisible())
+  const updatedTable = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
+  await advanceUntil(page, () => updatedTable.isVisible())
   await waitForPage(page)
   expect(await row(page, 'cluster-009540').getAttribute('aria-rowindex')).toBe('462')
   expect(await position()).toBe(before)
@@ -123,12 +123,12 @@ test('polls visible pages only', async ({ newPage, fleet: _fleet }) => {
   await scrollToEnd(page)
   await page.clock.runFor(1000)
   await link(page, 'cluster-000000').waitFor()
-  const sent = await requestsDuring(page, async () => {
+  const sentRequests = await requestsDuring(page, async () => {
     for (let second = 0; second < 35; second++) await page.clock.runFor(1000)
   })
-  expect(listRequests(sent)).toContainEqual(expect.stringMatching(/[?&]page=100&/))
-  expect(listRequests(sent).filter((request) => !/[?&]page=10[01]&/.test(request))).toEqual([])
-  expect(listRequests(sent).length).toBeLessThanOrEqual(8)
+  expect(listRequests(sentRequests)).toContainEqual(expect.stringMatching(/[?&]page=100&/))
+  expect(listRequests(sentRequests).filter((request) => !/[?&]page=10[01]&/.test(request))).toEqual([])
+  expect(listRequests(sentRequests).length).toBeLessThanOrEqual(8)
 })
 
 test('a failed page shows its trace id and loads on retry', async ({ open, fleet: _fleet }) => {

@@ -35,11 +35,11 @@ test.runIf(isLong)(
     await dialog(page).waitFor({ state: 'detached' })
     await expect.poll(() => page.getByLabel('Site').locator('option:checked').innerText()).toBe('<b>Site</b>')
 
-    const sent = await requestsDuring(page, async () => {
+    const sentRequests = await requestsDuring(page, async () => {
       await button(page, 'Register cluster').dblclick()
       await page.getByText('Waiting for the relay').waitFor()
     })
-    expect(sent.filter((request) => request.startsWith('POST'))).toEqual(['POST /api/v1/clusters'])
+    expect(sentRequests.filter((request) => request.startsWith('POST'))).toEqual(['POST /api/v1/clusters'])
     const command = await relayCommand(page)
     await button(page, 'Copy relay command').click()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command)
@@ -98,14 +98,14 @@ test.runIf(isLong)('filters are part of the address, and can be saved, applied a
   await other.waitFor()
   await field(page, 'Status').selectOption('Pending')
   await field(page, 'Type').selectOption('CloudLocal')
-  const sent = await requestsDuring(page, async () => {
+  const sentRequests = await requestsDuring(page, async () => {
     await page.getByRole('searchbox', { name: 'Name' }).focus()
     // In one task, so that a slow machine does not send requests between the letters.
     await page.evaluate(`for (const letter of 'GODOT') document.execCommand('insertText', false, letter)`)
     await page.waitForURL('**/clusters?*search=GODOT*')
     await page.getByRole('status').filter({ hasText: '1 cluster' }).waitFor()
   })
-  expect(sent.filter((request) => request.includes('search='))).toHaveLength(1)
+  expect(sentRequests.filter((request) => request.includes('search='))).toHaveLength(1)
   await page.reload()
   await waitForPage(page)
   await link(page, name).waitFor()
@@ -178,11 +178,11 @@ test.runIf(isLong)(
   async ({ open, api }) => {
     const { id, enrollmentToken } = await api.newCluster()
     const page = await open(`/clusters/${id}`)
-    const sent = await requestsDuring(page, async () => {
+    const sentRequests = await requestsDuring(page, async () => {
       await button(page, 'New enrollment token').dblclick()
       await page.getByRole('group', { name: 'Relay command' }).waitFor()
     })
-    expect(sent.filter((request) => request.startsWith('POST'))).toHaveLength(1)
+    expect(sentRequests.filter((request) => request.startsWith('POST'))).toHaveLength(1)
     const token = tokenOf(await relayCommand(page))
     expect(token).not.toBe(enrollmentToken)
     await expect(api.enroll(enrollmentToken)).rejects.toThrow()
@@ -247,15 +247,17 @@ test.runIf(isLong)('removing a cluster needs its name, and fails while jobs run'
   const { name } = await api.cluster(clusterId)
   const jobId = await api.submit(clusterId)
   // The page may poll once more before it navigates.
-  const removed = new RegExp(`^response 404 GET /api/v1/clusters/${clusterId}$`)
-  const page = await open(`/clusters/${clusterId}`, { allow: [/^response 409 DELETE \/api\/v1\/clusters\//, removed] })
+  const notFoundError = new RegExp(`^response 404 GET /api/v1/clusters/${clusterId}$`)
+  const page = await open(`/clusters/${clusterId}`, {
+    allow: [/^response 409 DELETE \/api\/v1\/clusters\//, notFoundError],
+  })
   await button(page, 'Remove cluster').click()
   const confirm = button(dialog(page), 'Remove cluster')
-  const sent = await requestsDuring(page, async () => {
+  const sentRequests = await requestsDuring(page, async () => {
     await confirm.click()
     await dialog(page).getByText('The name does not match.').waitFor()
   })
-  expect(sent.filter((request) => request.startsWith('DELETE'))).toEqual([])
+  expect(sentRequests.filter((request) => request.startsWith('DELETE'))).toEqual([])
   await field(dialog(page), `Type ${name} to confirm`).fill(name)
   await confirm.click()
   await dialog(page).getByText('The cluster has queued or running jobs').waitFor()

@@ -54,15 +54,15 @@ test.runIf(isLong)('dragged and resized widgets keep their position after a relo
   await drag(page, { x: before.x + 40, y: before.y + 20 }, { x: 420, y: 10 })
   expect((await storedPosition(person, 'cluster-health'))?.x).toBeGreaterThanOrEqual(4)
   await saved(page)
-  const moved = await boxOf(page, 'Cluster health')
-  await drag(page, { x: moved.x + moved.width - 6, y: moved.y + moved.height - 6 }, { x: -80, y: 150 })
+  const movedBox = await boxOf(page, 'Cluster health')
+  await drag(page, { x: movedBox.x + movedBox.width - 6, y: movedBox.y + movedBox.height - 6 }, { x: -80, y: 150 })
   const position = await storedPosition(person, 'cluster-health')
   expect(position).toMatchObject({ w: 3, h: 4 })
   await button(page, 'Done').click()
-  const shown = await boxOf(page, 'Cluster health')
+  const shownBox = await boxOf(page, 'Cluster health')
   await page.reload()
   await waitForPage(page)
-  expect(await boxOf(page, 'Cluster health')).toEqual(shown)
+  expect(await boxOf(page, 'Cluster health')).toEqual(shownBox)
   expect(await storedPosition(person, 'cluster-health')).toEqual(position)
 })
 
@@ -76,9 +76,9 @@ test('numbers follow the period and show the change; clusters that never connect
   await jobs.getByText('compared with the previous 24 hours').first().waitFor()
   await button(page, '7 d').click()
   await jobs.getByText('compared with the previous 7 days').first().waitFor()
-  const failed = jobs.getByRole('link', { name: /Failed/ })
-  expect(await failed.getAttribute('href')).toMatch(/status=Failed&since=/)
-  expect(await failed.innerText()).toMatch(/^[1-9]/)
+  const failedLink = jobs.getByRole('link', { name: /Failed/ })
+  expect(await failedLink.getAttribute('href')).toMatch(/status=Failed&since=/)
+  expect(await failedLink.innerText()).toMatch(/^[1-9]/)
   const breakdown = widget(page, 'Clusters by site or label')
   await breakdown.getByRole('combobox', { name: 'By' }).selectOption('Type')
   await breakdown.getByRole('link', { name: 'Hypervisor' }).waitFor()
@@ -162,9 +162,9 @@ test.runIf(isLong)('a layout that is being saved is not overwritten by a read', 
 })
 
 test.runIf(isLong)('widgets are removed, added and reset; unknown widgets stay stored', async ({ open, person }) => {
-  const unknown = { widgetId: 'of-a-newer-release', x: 7, y: 3, w: 5, h: 5 }
-  const invalid = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
-  expect((await person.client.patch(path, { layout: [unknown, invalid] })).status).toBe(204)
+  const unknownWidget = { widgetId: 'of-a-newer-release', x: 7, y: 3, w: 5, h: 5 }
+  const invalidWidget = { widgetId: 'recent-jobs', x: 30, y: 9000, w: 10_000, h: 0 }
+  expect((await person.client.patch(path, { layout: [unknownWidget, invalidWidget] })).status).toBe(204)
   const page = await open('/dashboard', { as: person })
   expect(await page.locator('main section h2').allInnerTexts()).toEqual(['Recent jobs'])
   await edit(page)
@@ -172,14 +172,14 @@ test.runIf(isLong)('widgets are removed, added and reset; unknown widgets stay s
   await button(page, 'Remove Recent jobs').click()
   await saved(page)
   const jobs = { widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }
-  await expect.poll(() => storedLayout(person)).toEqual([jobs, unknown])
+  await expect.poll(() => storedLayout(person)).toEqual([jobs, unknownWidget])
   await button(page, 'Remove Jobs over time').click()
   await button(page, 'Done').click()
   await page.getByText('The dashboard is empty').waitFor()
   await button(page, 'Add widgets').click()
   await button(page, 'Reset to default').click()
   await expect.poll(async () => (await storedLayout(person)).length).toBe(10)
-  expect(await storedPosition(person, unknown.widgetId)).toEqual(unknown)
+  expect(await storedPosition(person, unknownWidget.widgetId)).toEqual(unknownWidget)
 })
 
 test.runIf(isLong)('a narrow window stacks widgets in reading order', async ({ open, person }) => {
@@ -215,11 +215,11 @@ test.runIf(isLong)('charts are readable by keyboard and as a table', async ({ op
   await button(jobs, 'Show as table').click()
   const table = jobs.getByRole('table', { name: 'Jobs over time' })
   expect(await table.getByRole('row').count()).toBe(97)
-  const shown = await table.locator('tbody tr td:nth-of-type(1)').allInnerTexts()
+  const shownNames = await table.locator('tbody tr td:nth-of-type(1)').allInnerTexts()
   const { body } = await (await api.admin).get('/api/v1/portal/history?hours=24')
-  const completed = body.points.reduce((sum: number, { jobs }: any) => sum + jobs.completed, 0)
-  expect(completed).toBeGreaterThan(0)
-  expect(shown.reduce((sum, text) => sum + Number(text), 0)).toBe(completed)
+  const completedCount = body.points.reduce((sum: number, { jobs }: any) => sum + jobs.completed, 0)
+  expect(completedCount).toBeGreaterThan(0)
+  expect(shownNames.reduce((sum, text) => sum + Number(text), 0)).toBe(completedCount)
 })
 
 test.runIf(isLong)('all charts share a range and the time zone of the browser', async ({ open, seed: _seeded }) => {

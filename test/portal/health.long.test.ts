@@ -8,7 +8,7 @@ const check = (name: string, status: string, tag: string, source: string) => {
   return { name, status, tags: [tag], source, durationMs: 4.2, checkedAt: new Date().toISOString(), description: '' }
 }
 
-const unhealthy = {
+const unhealthyModule = {
   status: 'unavailable',
   aggregate: 'Unhealthy',
   checks: [
@@ -23,7 +23,7 @@ test('shows each check with tags and source; the worst first', async ({ open }) 
   for (const text of ['Healthy', 'critical', 'platform', 'The store is available'])
     await row(page, 'database').getByText(text).waitFor()
   await heading(page, 'Tags', 2).waitFor()
-  await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json: unhealthy }))
+  await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json: unhealthyModule }))
   await page.reload()
   await waitForPage(page)
   await heading(page, /./).getByText('Unhealthy').waitFor()

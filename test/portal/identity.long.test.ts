@@ -21,7 +21,7 @@ const cloudDirectory = (displayName: string, more: object = {}) => ({
   ...more,
 })
 const create = async (admin: Client, provider: object) => expectStatus(await admin.post(path, provider), 201)
-const stored = async (admin: Client, id: string) =>
+const readProvider = async (admin: Client, id: string) =>
   expectStatus(await admin.get(path), 200).items.find((each: { id: string }) => each.id === id)
 
 test('each provider type requires its own fields', async ({ api, open }) => {
@@ -33,13 +33,13 @@ test('each provider type requires its own fields', async ({ api, open }) => {
   await page.getByText('No identity providers yet').waitFor()
   await click(page, 'Add provider')
   const form = dialog(page, 'Add an identity provider')
-  const required = {
+  const requiredFields = {
     OIDC: ['Issuer', 'Client id', 'Client secret'],
     CloudDirectory: ['Tenant', 'Client id', 'Client secret'],
     OpenSourceIdp: ['Address', 'Realm', 'Client id', 'Client secret'],
     LDAP: ['Address', 'Bind DN', 'Bind password', 'User search base (DN)'],
   }
-  for (const [type, labels] of Object.entries(required)) {
+  for (const [type, labels] of Object.entries(requiredFields)) {
     await field(page, 'Type').selectOption(type)
     await field(page, labels[0] ?? '').waitFor()
     for (const label of labels) expect(await field(page, label).getAttribute('required')).not.toBeNull()
@@ -81,12 +81,12 @@ test('a change keeps all other settings, the secret included', async ({ api, ope
   await field(page, 'Name (optional)').fill('Tenant of Acme, renamed')
   await click(page, 'Remove mapping 1')
   await click(page, 'Add mapping')
-  const added = page.getByRole('group', { name: 'Mapping 2' })
-  await added.getByLabel('Group').fill('c')
-  await added.getByLabel('Role').selectOption('OrgAdmin')
+  const addedMapping = page.getByRole('group', { name: 'Mapping 2' })
+  await addedMapping.getByLabel('Group').fill('c')
+  await addedMapping.getByLabel('Role').selectOption('OrgAdmin')
   await click(page, 'Save changes')
-  await expect.poll(async () => (await stored(admin, before.id)).displayName).toBe('Tenant of Acme, renamed')
-  const { updatedAt: _, ...after } = await stored(admin, before.id)
+  await expect.poll(async () => (await readProvider(admin, before.id)).displayName).toBe('Tenant of Acme, renamed')
+  const { updatedAt: _, ...after } = await readProvider(admin, before.id)
   expect(after).toEqual({
     ...before,
     updatedAt: undefined,
@@ -113,7 +113,7 @@ test('does not overwrite a provider that exists', async ({ api, open }) => {
   const form = dialog(page, 'Add an identity provider')
   await button(form, 'Add provider').click()
   await form.getByText('First already uses this address').waitFor()
-  expect(await stored(admin, before.id)).toEqual(before)
+  expect(await readProvider(admin, before.id)).toEqual(before)
 })
 
 test('removing a provider needs confirmation', async ({ api, open }) => {
@@ -128,7 +128,7 @@ test('removing a provider needs confirmation', async ({ api, open }) => {
   await confirmation.waitFor({ state: 'detached' })
   await row(page, 'Short-lived').waitFor({ state: 'detached' })
   await heading(page, 'Identity providers').waitFor()
-  expect(await stored(admin, id)).toBeUndefined()
+  expect(await readProvider(admin, id)).toBeUndefined()
 })
 
 test('shows whether the tenant granted or denied consent', async ({ api, origin, open }) => {
@@ -144,10 +144,10 @@ test('shows whether the tenant granted or denied consent', async ({ api, origin,
       `/${tenantId}/v2.0/adminconsent`,
       'platform',
     ])
-    const back = new URL(request.searchParams.get('redirect_uri') ?? '')
+    const redirectUrl = new URL(request.searchParams.get('redirect_uri') ?? '')
     const state = request.searchParams.get('state') ?? ''
-    back.search = new URLSearchParams({ ...verdict, tenant: tenantId, state }).toString()
-    const response = await fetch(`${origin}${back.pathname}${back.search}`, { redirect: 'manual' })
+    redirectUrl.search = new URLSearchParams({ ...verdict, tenant: tenantId, state }).toString()
+    const response = await fetch(`${origin}${redirectUrl.pathname}${redirectUrl.search}`, { redirect: 'manual' })
     const settings = new URL(response.headers.get('location') ?? '')
     expect(settings.origin).toBe('https://platform.example.com')
     await route.fulfill({ status: 302, headers: { location: `${origin}${settings.pathname}${settings.search}` } })

@@ -24,7 +24,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 const test = testOnOwnPlatform.extend('settings', { scope: 'file' }, { PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1' })
 
 /** Names of everything that the browser stores for the portal, except cookies. */
-const stored = (page: Page): Promise<unknown[]> =>
+const readStoredNames = (page: Page): Promise<unknown[]> =>
   page.evaluate(async () => {
     const { localStorage, sessionStorage, indexedDB, caches }: any = globalThis
     const names = [...Object.keys(localStorage), ...Object.keys(sessionStorage)]
@@ -104,7 +104,7 @@ test('a new platform is set up, runs a job on a real relay and installs a module
   await page.frameLocator('iframe').getByRole('heading', { name: 'Hello, World!' }).waitFor()
 
   // Scripts cannot read the session, and nothing else is stored.
-  expect(await stored(page)).toEqual([])
+  expect(await readStoredNames(page)).toEqual([])
   const tokens = (await page.context().cookies()).filter(({ httpOnly }) => httpOnly)
   expect(tokens.map(({ name, sameSite }) => `${name} ${sameSite}`).toSorted()).toEqual([
     'plat_access Strict',
@@ -124,11 +124,11 @@ test('a new platform is set up, runs a job on a real relay and installs a module
   const hasNoSession = async () =>
     (await page.context().cookies()).every(({ name, httpOnly }) => !httpOnly || name === 'plat_device')
   await waitFor('cookie removal', hasNoSession)
-  for (const back of [() => page.goBack(), () => page.goBack(), () => page.goto(url), () => page.reload()]) {
-    await back()
+  for (const navigateBack of [() => page.goBack(), () => page.goBack(), () => page.goto(url), () => page.reload()]) {
+    await navigateBack()
     await heading(page, 'Sign in').waitFor()
     expect(await page.locator('body').innerText()).not.toMatch(/berlin-1|Dashboard|Clusters/)
   }
   // The key of a renewal whose response did not arrive remains.
-  expect((await stored(page)).filter((name) => name !== 'session renewal')).toEqual([])
+  expect((await readStoredNames(page)).filter((name) => name !== 'session renewal')).toEqual([])
 })

@@ -49,14 +49,14 @@ test('a selector is completed, checked and counted while the user types', async 
   await page.getByRole('option', { name: /^zone=south/ }).click()
   expect(await selector.inputValue()).toBe('zone=south')
   await page.getByText(`1 cluster: ${other}.`).waitFor()
-  const sent = await requestsDuring(page, async () => {
+  const sentRequests = await requestsDuring(page, async () => {
     // In one task, so that a slow machine does not send requests between the letters.
     await page.evaluate(`for (const letter of ',!size') document.execCommand('insertText', false, letter)`)
     await page.getByText('Press Enter').waitFor()
     await selector.press('Enter')
     await page.waitForURL('**/clusters?selector=zone%3Dsouth%2C%21size')
   })
-  expect(sent.filter((request) => request.includes('resolve')).length).toBeLessThan(2)
+  expect(sentRequests.filter((request) => request.includes('resolve')).length).toBeLessThan(2)
   await link(page, other).waitFor()
   await expect.poll(() => link(page, name).count()).toBe(0)
 

@@ -38,7 +38,7 @@ test.each([
   expect(nameOf(user)).toBe(name)
 })
 
-const known = [
+const knownCases = [
   { key: 'env', clusterCount: 3, values: ['prod', 'test'].map((value) => ({ value, clusterCount: 1 })) },
   { key: 'edge', clusterCount: 1, values: [{ value: '', clusterCount: 1 }] },
   { key: 'platform/site', clusterCount: 1, values: [{ value: 'site_1', clusterCount: 1, name: 'Berlin' }] },
@@ -61,7 +61,7 @@ test.each([
   ['env=prod ', []],
   ['none=', []],
 ])('completes the selector %j', (text, expected) => {
-  expect(selectorCompletions(text, known).map((completion) => completion.text)).toEqual(expected)
+  expect(selectorCompletions(text, knownCases).map((completion) => completion.text)).toEqual(expected)
 })
 
 test.each([
@@ -161,14 +161,14 @@ test.for<[string, string, string[]]>([
 
 test('lines are in the order of their first characters, across nodes, streams and split characters', () => {
   const error = { ...chunk(1, 'e\n'), stream: 'stderr' as const }
-  const half = { ...chunk(3, btoa('b\u001b[31m\xc3')), encoding: 'base64' as const }
-  const rest = { ...chunk(11, btoa('\xa4\n')), encoding: 'base64' as const }
+  const partialChunk = { ...chunk(3, btoa('b\u001b[31m\xc3')), encoding: 'base64' as const }
+  const laterChunk = { ...chunk(11, btoa('\xa4\n')), encoding: 'base64' as const }
   const expected = [
     [1, 'abä', false],
     [2, 'e', true],
     [3, 'c', false],
   ]
-  expect(textsOf(chunk(0, 'a'), error, half, chunk(10, 'c', 'node_b'), rest)).toEqual(expected)
+  expect(textsOf(chunk(0, 'a'), error, partialChunk, chunk(10, 'c', 'node_b'), laterChunk)).toEqual(expected)
 })
 
 test('splits long lines and keeps their style', () => {
@@ -194,8 +194,8 @@ test.for<[string, object]>([
 
 test('marks matches across styles, literally and in any case', () => {
   const { segments } = segmentsOf('a\u001b[1mB.c', {})
-  const marked = withMatches(segments, patternOf('ab.')!)
-  expect(marked.map(({ text, isMatch }) => [text, isMatch])).toEqual([
+  const markedSegments = withMatches(segments, patternOf('ab.')!)
+  expect(markedSegments.map(({ text, isMatch }) => [text, isMatch])).toEqual([
     ['a', true],
     ['B.', true],
     ['c', false],
@@ -210,9 +210,9 @@ test('retains the beginning and end of long output and counts the lost bytes', (
   for (let at = 0; at < 100; at++) parts = retain([...parts, ...read([chunk(at * data.length, data)])])
   expect(parts.length).toBeLessThanOrEqual(17)
   const rows = rowsOf(parts, '')
-  const lost = rows.filter(({ lostBytes }) => lostBytes > 0)
-  expect(lost.map(({ lostBytes }) => lostBytes)).toEqual([(100 - parts.length) * data.length])
-  expect(lost[0]?.part.offset).toBeGreaterThan(256 * 1024)
+  const lostRows = rows.filter(({ lostBytes }) => lostBytes > 0)
+  expect(lostRows.map(({ lostBytes }) => lostBytes)).toEqual([(100 - parts.length) * data.length])
+  expect(lostRows[0]?.part.offset).toBeGreaterThan(256 * 1024)
   expect(rows.at(-1)?.part.offset).toBe(99 * data.length)
   expect(fileParts(rows)).toContainEqual(expect.stringContaining('were not retained'))
 })
@@ -242,16 +242,23 @@ test('a diff shows the changed lines with three equal lines around them', () => 
     for (const [index, text] of changed) texts[index] = text
     return texts.join('\n')
   }
-  const shown = (before: string, after: string) =>
+  const shownDiff = (before: string, after: string) =>
     diffLines(before, after).map((row) => (row.kind === 'skipped' ? `@${row.count}` : `${row.kind[0]} ${row.text}`))
-  const near = (from: number) => [from, from + 1, from + 2].map((index) => `s line ${index}`)
-  expect(shown(lines(), lines([10, 'x']))).toEqual(['@7', ...near(7), 'r line 10', 'a x', ...near(11), '@6'])
-  expect(shown('a\nb\n', 'b\nc')).toEqual(['r a', 's b', 'a c'])
-  expect(shown('', 'a')).toEqual(['a a'])
-  expect(shown('a\n', 'a')).toEqual(['@1'])
+  const nearbyLines = (from: number) => [from, from + 1, from + 2].map((index) => `s line ${index}`)
+  expect(shownDiff(lines(), lines([10, 'x']))).toEqual([
+    '@7',
+    ...nearbyLines(7),
+    'r line 10',
+    'a x',
+    ...nearbyLines(11),
+    '@6',
+  ])
+  expect(shownDiff('a\nb\n', 'b\nc')).toEqual(['r a', 's b', 'a c'])
+  expect(shownDiff('', 'a')).toEqual(['a a'])
+  expect(shownDiff('a\n', 'a')).toEqual(['@1'])
   // Too many different lines are not compared with each other.
-  const many = (name: string) => Array.from({ length: 3000 }, (_, index) => `${name} ${index}`).join('\n')
-  expect(diffLines(many('a'), many('b'))).toHaveLength(6000)
+  const manyLines = (name: string) => Array.from({ length: 3000 }, (_, index) => `${name} ${index}`).join('\n')
+  expect(diffLines(manyLines('a'), manyLines('b'))).toHaveLength(6000)
 })
 
 /** Pairs of the same provider, spelled differently. */
@@ -317,8 +324,8 @@ test('a compact layout has no overlaps and is stable, also for the drag library'
     expect(overlaps(layout)).toEqual([])
     expect(compact(layout)).toEqual(layout)
     const items = layout.map(({ widgetId: i, ...position }) => ({ i, ...position }))
-    const compacted: any[] = verticalCompactor.compact(items, columns)
-    expect(compacted.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h }))).toEqual(layout)
+    const compactedItems: any[] = verticalCompactor.compact(items, columns)
+    expect(compactedItems.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h }))).toEqual(layout)
   }
 })
 
@@ -338,10 +345,10 @@ test('key steps neither lose widgets nor cause overlaps', () => {
 test('up and down swap neighbours', () => {
   const column = compact(['a', 'b', 'c'].map((widgetId, y) => ({ widgetId, x: 0, y: y * 3, w: 6, h: 3 })))
   const order = (layout: readonly GridPosition[]) => layout.map(({ widgetId }) => widgetId).join('')
-  const down = moveByKey(column, 'a', 'down', minSize)
-  expect(order(down)).toBe('bac')
-  expect(order(moveByKey(down, 'a', 'down', minSize))).toBe('bca')
-  expect(order(moveByKey(moveByKey(down, 'a', 'down', minSize), 'a', 'up', minSize))).toBe('bac')
+  const movedDown = moveByKey(column, 'a', 'down', minSize)
+  expect(order(movedDown)).toBe('bac')
+  expect(order(moveByKey(movedDown, 'a', 'down', minSize))).toBe('bca')
+  expect(order(moveByKey(moveByKey(movedDown, 'a', 'down', minSize), 'a', 'up', minSize))).toBe('bac')
   expect(moveByKey(column, 'a', 'up', minSize)).toEqual(column)
   expect(moveByKey(column, 'c', 'down', minSize)).toEqual(column)
   expect(moveByKey(column, 'a', 'left', minSize)).toEqual(column)
@@ -361,22 +368,22 @@ test.for<[string[], number[]]>([
   [['s1'], [0, 1, 2, 3, 4]],
 ])('similar rows are behind the first one, unless %j is expanded', ([expanded, expected]) => {
   const rows = ['a', 's1', 's2', 's3', 'b']
-  const folded = foldedRows<string>({
+  const foldedList = foldedRows<string>({
     total: 100,
     rowAt: (index) => rows[index],
     rowKey: String,
     isFolded: (row, newer) => row.startsWith('s') && newer.startsWith('s'),
     expanded: new Set(expanded),
   })
-  expect([0, 1, 2, 3, 4].map(folded.indexOf)).toEqual(expected)
-  expect(folded.foldAt(1, String)).toMatchObject({ count: 2, isOpen: expanded.length > 0 })
-  expect(folded.hiddenCount).toBe(expanded.length > 0 ? 0 : 2)
+  expect([0, 1, 2, 3, 4].map(foldedList.indexOf)).toEqual(expected)
+  expect(foldedList.foldAt(1, String)).toMatchObject({ count: 2, isOpen: expanded.length > 0 })
+  expect(foldedList.hiddenCount).toBe(expanded.length > 0 ? 0 : 2)
 })
 
 test('every action that the platform records has a title', () => {
   const source = globSync('packages/{core,worker,http}/src/**/*.ts').map((file) => readFileSync(file, 'utf8'))
   const actions = [...source.join('').matchAll(/action: '([a-z_]+\.[a-z_-]+)'/g)].map(([, action = '']) => action)
   expect(actions.length).toBeGreaterThan(50)
-  const missing = actions.filter((action) => !(action in actionTitles))
-  expect(missing).toEqual([])
+  const missingActions = actions.filter((action) => !(action in actionTitles))
+  expect(missingActions).toEqual([])
 })

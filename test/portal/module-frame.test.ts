@@ -9,7 +9,7 @@ import { type Open, testAsAdministrator } from '../support/portal/test.ts'
 /** A module's page is isolated in its frame. The tests run scripts in it, as a hostile module would. */
 const test = testAsAdministrator.extend('installed', { scope: 'file' }, async ({ api, seed: _seeded }) => api.admin)
 
-const blocked = [/^console error: /, /^response 40[134] /, /^policy /, /^failed /, /^page error: /]
+const blockedErrors = [/^console error: /, /^response 40[134] /, /^policy /, /^failed /, /^page error: /]
 
 async function frameOf(page: Page): Promise<Frame> {
   await page.frameLocator('iframe').getByRole('heading', { name: 'Hello, World!' }).waitFor()
@@ -73,7 +73,7 @@ test.runIf(isLong)('requires a sign-in, and renews an expired session', async ({
   await frameOf(page)
 })
 
-const never = 'new Promise((yes, no) => setTimeout(no, 500))'
+const neverSettles = 'new Promise((yes, no) => setTimeout(no, 500))'
 
 const attacks: Record<string, string> = {
   'read the portal': 'parent.document.body.innerText',
@@ -82,13 +82,13 @@ const attacks: Record<string, string> = {
   'run code in the portal': 'parent.eval("1")',
   'read cookies': 'document.cookie',
   'read storage': 'localStorage.length',
-  'open a database': `indexedDB.open("x") && ${never}`,
+  'open a database': `indexedDB.open("x") && ${neverSettles}`,
   'call the API with the session': 'fetch("/api/v1/auth/me").then((it) => it.text())',
   'call its API without the bridge': 'fetch("/api/hello", { credentials: "include" }).then((it) => it.text())',
   'call another origin': 'fetch("https://example.com/").then((it) => it.text())',
-  'navigate the portal': `(top.location = "/modules/hello?mine", ${never})`,
+  'navigate the portal': `(top.location = "/modules/hello?mine", ${neverSettles})`,
   'open a window': '(() => { const it = open("/dashboard"); if (!it) throw 1; return it })()',
-  'run a worker': `new Worker("/modules/hello") && ${never}`,
+  'run a worker': `new Worker("/modules/hello") && ${neverSettles}`,
   'register a service worker': 'navigator.serviceWorker.register("/modules/hello")',
   'load a foreign script': `new Promise((yes, no) => {
     const it = document.createElement("script"); it.src = "https://example.com/x.js"; it.onload = yes; it.onerror = no; document.body.append(it) })`,
@@ -96,7 +96,7 @@ const attacks: Record<string, string> = {
 }
 
 test('blocks every attempt to leave the frame', async ({ installed: _installed, open }) => {
-  const { page, frame } = await openModule(open, { allow: [...blocked, /^external GET https:\/\/example\.com/] })
+  const { page, frame } = await openModule(open, { allow: [...blockedErrors, /^external GET https:\/\/example\.com/] })
   for (const [name, script] of Object.entries(attacks)) {
     const outcome = await frame.evaluate(
       `(async () => { try { return { result: String(await (${script})) } } catch { return 'blocked' } })()`,
@@ -111,7 +111,7 @@ test('blocks every attempt to leave the frame', async ({ installed: _installed, 
 test.runIf(isLong).for(['https://example.com/', '/dashboard'])(
   'the frame cannot navigate to %s',
   async (url, { installed: _installed, open }) => {
-    const { frame } = await openModule(open, { allow: [...blocked, /^external /] })
+    const { frame } = await openModule(open, { allow: [...blockedErrors, /^external /] })
     await frame.evaluate(`void setTimeout(() => { location = ${JSON.stringify(url)} })`)
     await expect.poll(() => frame.evaluate('location.href').catch(() => '')).toBe('chrome-error://chromewebdata/')
   },
@@ -141,7 +141,7 @@ test('the page has the stylesheet, and the bridge forwards requests below the mo
 })
 
 test.runIf(isLong)('the bridge ignores messages of other frames', async ({ installed: _installed, open }) => {
-  const { page, frame } = await openModule(open, { allow: blocked })
+  const { page, frame } = await openModule(open, { allow: blockedErrors })
   const message = request('/api/hello')
   const requests = await requestsDuring(page, async () => {
     await page.evaluate((message) => (globalThis as any).postMessage(message, '*'), message)

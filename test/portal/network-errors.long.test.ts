@@ -88,9 +88,9 @@ test('an error after the dialog was closed is shown as a toast', async ({ open }
   )
   const release = await holdRequests(page, '**/api/v1/sites', 'POST')
   await openSites(page)
-  const sent = page.waitForRequest((request) => request.method() === 'POST')
+  const sentRequest = page.waitForRequest((request) => request.method() === 'POST')
   await createSite(page, 'Nowhere')
-  await sent
+  await sentRequest
   await page.keyboard.press('Escape')
   await dialog(page).waitFor({ state: 'detached' })
   release()
@@ -120,10 +120,10 @@ test('a part of the portal whose file fails to load can be opened again', async 
 
 test('a toast is shown although its file failed to load before', async ({ newPage }) => {
   const page = await newPage({ allow: fileErrors })
-  const failed = page.waitForEvent('requestfailed', (request) => request.url().includes('/assets/toast-stack-'))
+  const failedRequest = page.waitForEvent('requestfailed', (request) => request.url().includes('/assets/toast-stack-'))
   const unblock = await blockFile(page, '**/assets/toast-stack-*.js')
   await page.goto('/clusters?search=a')
-  await failed
+  await failedRequest
   await button(page, 'Saved filters').click()
   await dialog(page).getByRole('textbox').fill('filter')
   await unblock()

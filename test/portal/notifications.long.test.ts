@@ -21,10 +21,10 @@ test('marking as read updates list and bell before the response', async ({ open,
   const [before, count] = [await unreadCount(page), await rows(page).count()]
   const release = await holdRequests(page, `**${path}`, 'PATCH')
   const marks = button(page, /^Mark as read/)
-  const unread = await marks.count()
+  const initialUnread = await marks.count()
   await marks.first().focus()
   await page.keyboard.press('Enter')
-  await expect.poll(() => marks.count()).toBe(unread - 1)
+  await expect.poll(() => marks.count()).toBe(initialUnread - 1)
   expect(await unreadCount(page)).toBe(before - 1)
   // The focus moves to the next button.
   expect(await marks.first().evaluate((element: any) => element.matches(':focus'))).toBe(true)

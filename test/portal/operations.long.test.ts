@@ -140,10 +140,10 @@ test('uninstalling removes the navigation entry and the page', async ({ api, ope
   await expect.poll(() => moduleRow(page).innerText()).toContain('Not installed')
   expectStatus(await (await api.admin).get('/api/v1/modules/hello'), 404, 'module_not_found')
 
-  const missing = await open('/modules/hello', { allow: [/^response 404 (GET|HEAD) /] })
-  await heading(missing, 'Module not found').waitFor()
-  await link(missing, 'All modules').click()
-  await moduleRow(missing).waitFor()
+  const missingPage = await open('/modules/hello', { allow: [/^response 404 (GET|HEAD) /] })
+  await heading(missingPage, 'Module not found').waitFor()
+  await link(missingPage, 'All modules').click()
+  await moduleRow(missingPage).waitFor()
 })
 
 /** Requests may fail while functions are replaced. */

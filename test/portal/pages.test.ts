@@ -30,8 +30,8 @@ async function skipLinkErrors(page: Page): Promise<string[]> {
   if (await page.getByRole('textbox', { name: 'Script' }).isVisible()) return []
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
-  const focused = await page.evaluate(() => (globalThis as any).document.activeElement.localName)
-  return focused === 'main' ? [] : [`Tab and Enter focus: ${focused}`]
+  const focusedElement = await page.evaluate(() => (globalThis as any).document.activeElement.localName)
+  return focusedElement === 'main' ? [] : [`Tab and Enter focus: ${focusedElement}`]
 }
 
 async function stateErrors(page: Page, { name, states = [] }: PortalPage): Promise<string[]> {

@@ -30,32 +30,32 @@ test('works by keyboard and restores the focus', async ({ open, seed: _seeded })
   await expect.poll(() => page.evaluate(() => (globalThis as any).document.activeElement.id)).toBe('main')
 
   await openPalette(page)
-  const highlighted = page.locator('[role=option][data-highlighted]')
-  const first = await highlighted.innerText()
+  const highlightedOption = page.locator('[role=option][data-highlighted]')
+  const first = await highlightedOption.innerText()
   await page.keyboard.press('ArrowDown')
-  expect(await highlighted.innerText()).not.toBe(first)
+  expect(await highlightedOption.innerText()).not.toBe(first)
 })
 
 test('searches clusters once per word and drops outdated results', async ({ open, seed: { clusters } }) => {
   const page = await open('/health')
   await openPalette(page)
-  const sent = await requestsDuring(page, async () => {
+  const sentRequests = await requestsDuring(page, async () => {
     // In one task, so that a slow machine does not send requests between the letters.
     await page.evaluate(`for (const letter of 'BERLIN') document.execCommand('insertText', false, letter)`)
     await options(page).filter({ hasText: 'berlin-1' }).waitFor()
   })
-  expect(sent.filter((request) => request.includes('/clusters?'))).toEqual([
+  expect(sentRequests.filter((request) => request.includes('/clusters?'))).toEqual([
     'GET /api/v1/clusters?search=BERLIN&pageSize=8',
   ])
   await page.route(/search=mun/, () => undefined)
-  const aborted = page.waitForEvent('requestfailed', (request) => request.url().includes('search=mun'))
+  const abortedRequest = page.waitForEvent('requestfailed', (request) => request.url().includes('search=mun'))
   const pending = page.waitForRequest(/search=mun&/)
   await field(page).fill('mun')
   await pending
   // Enter must not open a cluster of the previous word.
   await expect.poll(() => options(page).filter({ hasText: 'berlin' }).count()).toBe(0)
   await field(page).fill('cologne')
-  expect((await aborted).failure()?.errorText).toBe('net::ERR_ABORTED')
+  expect((await abortedRequest).failure()?.errorText).toBe('net::ERR_ABORTED')
   await options(page).filter({ hasText: 'cologne-1' }).waitFor()
   await page.keyboard.press('Enter')
   await page.waitForURL(`**/clusters/${clusters.offline}`)
@@ -69,13 +69,13 @@ test('a pasted id opens its resource', async ({ open, seed: { clusters, jobs, ba
     [batchId, `/jobs/batches/${batchId}`],
   ] as const) {
     await openPalette(page)
-    const sent = await requestsDuring(page, async () => {
+    const sentRequests = await requestsDuring(page, async () => {
       await field(page).fill(` ${id} `)
       await optionTexts(page).toEqual([`Go to ${id}`])
       await page.keyboard.press('Enter')
       await page.waitForURL(`**${path}`)
     })
-    expect(sent.filter((request) => request.includes('search='))).toEqual([])
+    expect(sentRequests.filter((request) => request.includes('search='))).toEqual([])
   }
   await openPalette(page)
   await field(page).fill('no-such-name')
@@ -96,9 +96,9 @@ test('runs actions, and offers only those that the user may run', async ({ open,
   const viewer = await open('/health', { as: await api.newUser('Viewer'), allow: [/^response 401 /] })
   await button(viewer, 'Search').click()
   await field(viewer).waitFor()
-  const offered = await options(viewer).allInnerTexts()
-  expect(offered).toEqual(expect.arrayContaining(['Dashboard', 'Sign out']))
-  expect(offered.filter((text) => /Register|Run job|Install|Users/.test(text))).toEqual([])
+  const offeredTexts = await options(viewer).allInnerTexts()
+  expect(offeredTexts).toEqual(expect.arrayContaining(['Dashboard', 'Sign out']))
+  expect(offeredTexts.filter((text) => /Register|Run job|Install|Users/.test(text))).toEqual([])
   await viewer.keyboard.type('sign out')
   await viewer.keyboard.press('Enter')
   await viewer.waitForURL('**/sign-in*')

@@ -32,12 +32,12 @@ test.for(polledPages)('$name sends each request at most every two seconds', asyn
 })
 
 test('a hidden tab sends nothing and refreshes when it becomes visible', async ({ newPage, seed }) => {
-  for (const polled of polledPages) {
-    const page = await openWithStoppedClock(await newPage(), pathOf(polled, seed))
+  for (const polledPage of polledPages) {
+    const page = await openWithStoppedClock(await newPage(), pathOf(polledPage, seed))
     await setVisible(page, false)
     // Pending responses may cause one more request.
     await advanceSeconds(page, 1)
-    expect([polled.name, await requestsIn(page, 60)]).toEqual([polled.name, []])
+    expect([polledPage.name, await requestsIn(page, 60)]).toEqual([polledPage.name, []])
     const requests = await requestsDuring(page, async () => {
       let isSent = false
       page.on('request', (request) => (isSent ||= request.url().endsWith('/portal/summary')))
@@ -45,8 +45,8 @@ test('a hidden tab sends nothing and refreshes when it becomes visible', async (
       await advanceUntil(page, async () => isSent)
       await advanceSeconds(page, 1)
     })
-    expect(countOf(requests, summary), polled.name).toBeGreaterThan(0)
-    expect(requests.length, polled.name).toBeLessThanOrEqual(12)
+    expect(countOf(requests, summary), polledPage.name).toBeGreaterThan(0)
+    expect(requests.length, polledPage.name).toBeLessThanOrEqual(12)
     await page.context().close()
   }
 })

@@ -12,7 +12,7 @@ import { startTlsFront } from '../support/tls-front.ts'
 
 const peer = await startOidcProvider()
 afterAll(() => peer.close())
-const missing = missingPrograms('openssl')
+const skipReason = missingPrograms('openssl')
 
 const onPlatform = testOnOwnPlatform
   .extend('settings', { scope: 'file' }, { PLAT_OUTBOUND_ALLOW: peer.host })
@@ -27,11 +27,11 @@ const onPlatform = testOnOwnPlatform
     expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
     return api
   })
-const test = onPlatform.skipIf(missing !== '')
+const test = onPlatform.skipIf(skipReason !== '')
 
 const clientSecret = 'client secret'
 const click = (page: Page, name: string) => button(page, name).click()
-const me = (page: Page): Promise<any> => page.evaluate(async () => (await fetch('/api/v1/auth/me')).json())
+const readAccount = (page: Page): Promise<any> => page.evaluate(async () => (await fetch('/api/v1/auth/me')).json())
 
 const allow = [
   ...signedOutErrors,
@@ -44,7 +44,7 @@ async function expectTested(page: Page): Promise<void> {
   await expect.poll(() => page.getByRole('list', { name: 'Checks' }).getByText('Passed').count()).toBe(7)
 }
 
-test(`adds, tests and changes an OpenID provider${missing}`, async ({ api: _isSetUp, open }) => {
+test(`adds, tests and changes an OpenID provider${skipReason}`, async ({ api: _isSetUp, open }) => {
   const page = await open('/settings/identity')
   await click(page, 'Add provider')
   await field(page, 'Issuer').fill(peer.issuer)
@@ -86,7 +86,7 @@ test('returns from the provider to the requested page; the code works once', asy
   await click(page, 'Continue with Acme directory')
   await heading(page, 'Clusters').waitFor()
   expect(page.url()).toBe(`${origin}/clusters?status=Offline`)
-  const profile = await me(page)
+  const profile = await readAccount(page)
   expect(profile).toMatchObject({ username: 'adele', email: 'adele@example.com', roles: ['Operator'] })
   expect(profile.authProvider).toMatch(/^idp_/)
   const cookies = (await page.context().cookies()).filter(({ name }) => /plat_(access|refresh)$/.test(name))

@@ -61,14 +61,14 @@ test('a reload keeps the values, but neither password nor token', async ({ open 
 
   const cookies = decodeURIComponent(JSON.stringify(await page.context().cookies()))
   expect(cookies).toContain('ada@example.com')
-  const stored = String(await page.evaluate('JSON.stringify([localStorage, sessionStorage])'))
-  expect(stored).not.toContain('ada@example.com')
-  expect(cookies + stored).not.toMatch(/correct horse|secret-token/)
+  const storedText = String(await page.evaluate('JSON.stringify([localStorage, sessionStorage])'))
+  expect(storedText).not.toContain('ada@example.com')
+  expect(cookies + storedText).not.toMatch(/correct horse|secret-token/)
 
-  const reopened = await page.context().newPage()
-  await reopened.goto('/')
-  await step(reopened, 'Administrator')
-  expect(await field(reopened, 'E-mail').inputValue()).toBe('ada@example.com')
+  const reopenedPage = await page.context().newPage()
+  await reopenedPage.goto('/')
+  await step(reopenedPage, 'Administrator')
+  expect(await field(reopenedPage, 'E-mail').inputValue()).toBe('ada@example.com')
 })
 
 test('the wizard works by keyboard alone', async ({ open }) => {
@@ -125,7 +125,7 @@ test('every step is accessible and responsive', async ({ open, platform }) => {
   for (const [name, steps] of Object.entries({ Platform: 2, Network: 1 })) {
     await link(page, name).click()
     await check(name)
-    for (let left = steps; left > 0; left--) await next(page)
+    for (let stepsLeft = steps; stepsLeft > 0; stepsLeft--) await next(page)
   }
   await fillPassword(page)
   await next(page)

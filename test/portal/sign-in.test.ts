@@ -14,7 +14,7 @@ const signedOut: View = {
   as: 'anonymous',
   allow: [...signedOutErrors, /^response (400|401|429) POST \/api\/v1\/auth\/session$/],
 }
-const unauthorized = [/^response 401 /]
+const unauthorizedErrors = [/^response 401 /]
 
 async function signIn(page: Page, { username, password }: Credentials): Promise<void> {
   await field(page, 'User name').fill(username)
@@ -34,7 +34,7 @@ async function register(page: Page, name: string): Promise<void> {
   await field(page, 'Name').fill(name)
   await button(page, 'Register cluster').click()
 }
-const registered = (page: Page, name: string) => heading(page, `Start the relay of ${name}`, 2).waitFor()
+const waitForRegistration = (page: Page, name: string) => heading(page, `Start the relay of ${name}`, 2).waitFor()
 
 test('a wrong password shows its trace id and can be corrected', async ({ open, user }) => {
   const page = await open('/', signedOut)
@@ -77,7 +77,7 @@ test('sign-in and dashboard load at most 215 KB of gzipped JavaScript', async ({
 })
 
 test('repeats a request with an expired token once, with the same idempotency key', async ({ open, api }) => {
-  const page = await open('/clusters/register', { allow: unauthorized })
+  const page = await open('/clusters/register', { allow: unauthorizedErrors })
   const keys: (string | undefined)[] = []
   let renewals = 0
   page.on('request', (request) => {
@@ -87,7 +87,7 @@ test('repeats a request with an expired token once, with the same idempotency ke
   })
   await expireAccessToken(page.context())
   await register(page, 'once only')
-  await registered(page, 'once only')
+  await waitForRegistration(page, 'once only')
   expect(renewals).toBe(1)
   expect(keys).toHaveLength(2)
   expect(keys[0]).toMatch(/^\S{8,}$/)
@@ -96,7 +96,7 @@ test('repeats a request with an expired token once, with the same idempotency ke
 })
 
 test('a sign-out ends the session in every tab; a new sign-in returns to the page', async ({ open, user }) => {
-  const page = await open('/dashboard', { allow: unauthorized })
+  const page = await open('/dashboard', { allow: unauthorizedErrors })
   const other = await page.context().newPage()
   await other.goto('/clusters?status=Offline')
   await waitForPage(other)
@@ -187,13 +187,13 @@ test.runIf(isLong)('retrying after a lost response does not create a second reso
   await register(page, 'lost and found')
   await page.getByRole('alert').getByText('The platform cannot be reached').waitFor()
   await button(page, 'Register cluster').click()
-  await registered(page, 'lost and found')
+  await waitForRegistration(page, 'lost and found')
   expect((await (await api.admin).get('/api/v1/clusters?search=lost')).body.totalCount).toBe(1)
 })
 
 test('a renewal whose response is lost does not end the session', async ({ open }) => {
-  const lost = [/^failed /, /^console error: (.*ERR_FAILED |ApiError: The platform cannot be reached)/]
-  const page = await open('/dashboard', { allow: [...unauthorized, ...lost] })
+  const lostResponseErrors = [/^failed /, /^console error: (.*ERR_FAILED |ApiError: The platform cannot be reached)/]
+  const page = await open('/dashboard', { allow: [...unauthorizedErrors, ...lostResponseErrors] })
   const keys: string[] = []
   await page.route('**/session/refresh', async (route) => {
     const { cookie = '', origin = '', 'idempotency-key': key = '' } = await route.request().allHeaders()
@@ -217,7 +217,7 @@ test('a renewal whose response is lost does not end the session', async ({ open 
 })
 
 test.runIf(isLong)('a rate-limited renewal does not end the session', async ({ open }) => {
-  const page = await open('/clusters/register', { allow: [...unauthorized, /^response 429 /] })
+  const page = await open('/clusters/register', { allow: [...unauthorizedErrors, /^response 429 /] })
   const json = { error: 'rate_limited', message: 'Too many requests.', traceId: 'trace-of-the-renewal' }
   const response = { status: 429, json, headers: { 'retry-after': '30' } }
   await page.route('**/session/refresh', (route) => route.fulfill(response))
@@ -227,11 +227,11 @@ test.runIf(isLong)('a rate-limited renewal does not end the session', async ({ o
   expect(page.url()).toContain('/clusters/register')
   await page.unroute('**/session/refresh')
   await button(page, 'Register cluster').click()
-  await registered(page, 'renewed later')
+  await waitForRegistration(page, 'renewed later')
 })
 
 test.runIf(isLong)('a sign-out during a renewal waits for it and leaves no session', async ({ open }) => {
-  const page = await open('/dashboard', { allow: unauthorized })
+  const page = await open('/dashboard', { allow: unauthorizedErrors })
   const events: string[] = []
   page.on('request', (request) => {
     if (request.method() === 'DELETE') events.push('signed out')
@@ -280,7 +280,7 @@ test.runIf(isLong)('a tab shows no data of the previous user', async ({ open, ap
 })
 
 test.runIf(isLong)('works without locks, clipboard and UUIDs, which need TLS', async ({ newPage, user }) => {
-  const page = await newPage({ as: 'anonymous', allow: unauthorized })
+  const page = await newPage({ as: 'anonymous', allow: unauthorizedErrors })
   await page.addInitScript(() => {
     const { Navigator, Crypto }: any = globalThis
     for (const name of ['locks', 'clipboard']) delete Navigator.prototype[name]

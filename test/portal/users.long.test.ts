@@ -82,8 +82,8 @@ test('an edit keeps roles that were changed at the same time; reopening shows th
   expect(user).toMatchObject({ email: 'kept@example.com', roles: ['Viewer'] })
 
   expectStatus(await admin.patch(`/api/v1/users/${id}`, { roles: ['Operator'] }), 200)
-  const reopened = await openAction(page, username, 'Edit')
-  expect(await reopened.getByRole('checkbox', { name: /^Operator/ }).isChecked()).toBe(true)
+  const reopenedDialog = await openAction(page, username, 'Edit')
+  expect(await reopenedDialog.getByRole('checkbox', { name: /^Operator/ }).isChecked()).toBe(true)
 })
 
 test('arrow keys move between rows without opening menus', async ({ open, api }) => {

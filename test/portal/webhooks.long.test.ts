@@ -34,7 +34,7 @@ const openWithClock = async (newPage: NewPage, view?: View): Promise<Page> => {
   return page
 }
 
-const polled = <Value>(page: Page, read: () => Promise<Value>) =>
+const pollUntil = <Value>(page: Page, read: () => Promise<Value>) =>
   expect.poll(
     async () => {
       await page.clock.fastForward(15_000)
@@ -64,10 +64,10 @@ test('adding a webhook shows its secret once', async ({ api, open }) => {
   expect(await form.getByRole('alert').count()).toBe(0)
   await field(form, 'Address').fill(`${receiver.url}/hook`)
   await button(form, 'Add webhook').click()
-  const added = dialog(page, 'Webhook added')
-  secret = await added.getByRole('group', { name: 'Secret' }).locator('code').innerText()
+  const addedDialog = dialog(page, 'Webhook added')
+  secret = await addedDialog.getByRole('group', { name: 'Secret' }).locator('code').innerText()
   expect(secret).toMatch(/^whsec_/)
-  await button(added, 'Done').click()
+  await button(addedDialog, 'Done').click()
   expect(await row(page, receiver.url).innerText()).toMatch(/Enabled\s.*All job events, platform\.cluster\.registered/s)
   await page.reload()
   await openWebhook(page)
@@ -82,7 +82,7 @@ test('a test event is signed with the secret and can be delivered again', async 
   const page = await openWithClock(newPage)
   await details(page).getByText('No deliveries yet.').waitFor()
   await click(page, 'Send test event')
-  await polled(page, () => deliveries(page).allInnerTexts()).toEqual([
+  await pollUntil(page, () => deliveries(page).allInnerTexts()).toEqual([
     expect.stringMatching(/platform\.webhook\.tested.*Delivered.*204 in \d+ ms/s),
   ])
   const first = receiver.requests.find(isTestEvent)
@@ -92,41 +92,44 @@ test('a test event is signed with the secret and can be delivered again', async 
   await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(2)
   const ids = receiver.requests.filter(isTestEvent).map((request) => request.headers['webhook-id'])
   expect(new Set(ids).size).toBe(1)
-  await polled(page, () => deliveries(page).getByRole('listitem').count()).toBe(2)
+  await pollUntil(page, () => deliveries(page).getByRole('listitem').count()).toBe(2)
 
   await click(page, 'Rotate secret')
   await button(dialog(page, 'Rotate the secret?'), 'Rotate secret').click()
-  const rotated = await details(page).getByRole('group', { name: 'Secret' }).locator('code').innerText()
+  const rotatedSecret = await details(page).getByRole('group', { name: 'Secret' }).locator('code').innerText()
   await details(page).getByText('also signed with the previous secret').waitFor()
   await click(page, 'Redeliver platform.webhook.tested')
   await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(3)
   const last = receiver.requests.findLast(isTestEvent)
-  const signed = Object.fromEntries(Object.entries(last?.headers ?? {}).map(([name, value]) => [name, String(value)]))
-  for (const each of [secret, rotated]) expect(new Webhook(each).verify(String(last?.body), signed)).toBeDefined()
+  const signedHeaders = Object.fromEntries(
+    Object.entries(last?.headers ?? {}).map(([name, value]) => [name, String(value)]),
+  )
+  for (const each of [secret, rotatedSecret])
+    expect(new Webhook(each).verify(String(last?.body), signedHeaders)).toBeDefined()
 })
 
 test('shows failed attempts; a webhook that the platform disabled can be enabled', async ({ newPage }) => {
   status = 503
   const page = await openWithClock(newPage, { allow: [/^response 409 POST .*\/test$/] })
   await click(page, 'Send test event')
-  await polled(page, () => deliveries(page).first().innerText()).toMatch(/Pending.*503, rejected in \d+ ms.*Next/s)
+  await pollUntil(page, () => deliveries(page).first().innerText()).toMatch(/Pending.*503, rejected in \d+ ms.*Next/s)
   await button(page, 'Close').click()
-  await polled(page, () => row(page, receiver.url).innerText()).toMatch(/\d failures?/)
+  await pollUntil(page, () => row(page, receiver.url).innerText()).toMatch(/\d failures?/)
   await openWebhook(page)
   status = 410
   const reason = details(page).getByText('Disabled by the platform')
   await click(page, 'Send test event')
-  await polled(page, () => reason.count()).toBe(1)
+  await pollUntil(page, () => reason.count()).toBe(1)
   await click(page, 'Send test event')
   await page.getByText('Failed to send the test event').first().waitFor()
   status = 204
   const isEnabled = details(page).getByRole('checkbox', { name: /^Enabled / })
-  await polled(page, () => isEnabled.isChecked()).toBe(false)
+  await pollUntil(page, () => isEnabled.isChecked()).toBe(false)
   await isEnabled.check()
   await click(page, 'Save changes')
   await reason.waitFor({ state: 'detached' })
   await click(page, 'Send test event')
-  await polled(page, () => deliveries(page).first().innerText()).toMatch(/Delivered.*204 in/s)
+  await pollUntil(page, () => deliveries(page).first().innerText()).toMatch(/Delivered.*204 in/s)
 })
 
 test('a disabled webhook receives nothing and can be removed', async ({ api, open }) => {

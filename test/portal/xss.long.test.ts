@@ -115,11 +115,11 @@ const expectedTexts: [path: string, texts: readonly string[]][] = [
 
 test.for(expectedTexts)('%s shows payloads as text', async ([path, texts], { visit, hostile: _seeded }) => {
   const page = await visit(path, { height: 2400 })
-  const missing = async () => {
-    const all = await page.locator('body').innerText()
-    return texts.filter((text) => !all.includes(text))
+  const findMissing = async () => {
+    const pageText = await page.locator('body').innerText()
+    return texts.filter((text) => !pageText.includes(text))
   }
-  await expect.poll(missing).toEqual([])
+  await expect.poll(findMissing).toEqual([])
 })
 
 test('a failed installation shows payloads as text', async ({ visit, hostile }) => {
@@ -144,9 +144,9 @@ test.for(pages)('$name does not execute payloads', async (tested, { visit, hosti
     await page.setViewportSize({ width: state.isNarrow ? 360 : 1280, height: 800 })
     await page.goto(path)
     await waitForPage(page)
-    const shown = await openState(page, state)
+    const shownState = await openState(page, state)
     if (state.hasTextFields) expect([state.name, await typeEverywhere(page, path, state)]).not.toEqual([state.name, 0])
-    else expect([state.name, await textFields(shown)]).toEqual([state.name, []])
+    else expect([state.name, await textFields(shownState)]).toEqual([state.name, []])
   }
   expect(errorsOf(page).list()).toEqual([])
 })

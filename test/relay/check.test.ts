@@ -39,10 +39,10 @@ test.for([
   ['an old address', `${server.url}/moved`, 14, 'Platform', 'Use that address as --server'],
   ['a clock that is off', `${server.url}/late`, 15, 'Time', 'ahead of that of the platform. Correct it'],
 ] as const)('--check names the hop and the next step for %s', async ([, address, exitCode, hop, advice]) => {
-  const found = await check(['--server', address])
-  const line = found.text.trim().split('\n').at(-1)
+  const result = await check(['--server', address])
+  const line = result.text.trim().split('\n').at(-1)
   expect([line?.startsWith(`${hop}: FAILED. `), line]).toEqual([true, expect.stringContaining(advice)])
-  expect(found.exitCode).toBe(exitCode)
+  expect(result.exitCode).toBe(exitCode)
 })
 
 const noProxy = missingPrograms('tinyproxy')
@@ -64,9 +64,9 @@ test.skipIf(noProxy !== '')(`--check names what a proxy refuses${noProxy}`, asyn
       /status 50\d\); check that it is a proxy and can reach/,
     ],
   ] as const) {
-    const found = await check(['--server', address], { HTTPS_PROXY: via })
-    expect(found).toEqual({ exitCode: 11, text: expect.stringMatching(advice) })
-    expect(found.text).toMatch(/^Proxy: FAILED\. The proxy http:\/\/127.0.0.1/)
+    const result = await check(['--server', address], { HTTPS_PROXY: via })
+    expect(result).toEqual({ exitCode: 11, text: expect.stringMatching(advice) })
+    expect(result.text).toMatch(/^Proxy: FAILED\. The proxy http:\/\/127.0.0.1/)
   }
 })
 
@@ -75,16 +75,18 @@ test.skipIf(noTls !== '')(`--check tells an unknown authority from a wrong name$
   const { cert, key } = await certificates(folder)
   await using front = await listen(createServer({ cert, key }, (_, outgoing) => void outgoing.end()))
   const [, port] = front.host.split(':')
-  const unknown = await check(['--server', `https://localhost:${port}`])
-  expect(unknown).toEqual({
+  const unknownAuthority = await check(['--server', `https://localhost:${port}`])
+  expect(unknownAuthority).toEqual({
     exitCode: 13,
     text: expect.stringMatching(/TLS: FAILED.*Test authority, .*NODE_EXTRA_CA_CERTS/),
   })
-  const missing = await check(['--server', `https://localhost:${port}`], { NODE_EXTRA_CA_CERTS: join(folder, 'none') })
-  expect(missing.text).toMatch(/NODE_EXTRA_CA_CERTS cannot be read/)
+  const missingFile = await check(['--server', `https://localhost:${port}`], {
+    NODE_EXTRA_CA_CERTS: join(folder, 'none'),
+  })
+  expect(missingFile.text).toMatch(/NODE_EXTRA_CA_CERTS cannot be read/)
   const NODE_EXTRA_CA_CERTS = join(folder, 'ca.pem')
-  const wrong = await check(['--server', `https://127.0.0.1:${port}`], { NODE_EXTRA_CA_CERTS })
-  expect(wrong).toEqual({ exitCode: 13, text: expect.stringMatching(/belongs to DNS:localhost, not to 127/) })
+  const wrongHost = await check(['--server', `https://127.0.0.1:${port}`], { NODE_EXTRA_CA_CERTS })
+  expect(wrongHost).toEqual({ exitCode: 13, text: expect.stringMatching(/belongs to DNS:localhost, not to 127/) })
 })
 
 test('--check reports the identity and the channel of a relay without disturbing it', async () => {
@@ -102,10 +104,10 @@ test('--check reports the identity and the channel of a relay without disturbing
   expect((await check(args)).text).toMatch(/Channel: ok, its address accepts connections; the relay is not running\n$/)
   platform.broker.isReachable = false
   expect(await check(args)).toEqual({ exitCode: 17, text: expect.stringMatching(/Channel: FAILED. ws:.*Let proxies/) })
-  const probed = platform.addJob({}, `job_${'0'.repeat(26)}`)
-  probed.isFinished = true
+  const probedJob = platform.addJob({}, `job_${'0'.repeat(26)}`)
+  probedJob.isFinished = true
   expect((await check(args)).text).toMatch(/Relay: ok, relay_\w+ waits for approval.*\nChannel: FAILED/)
-  platform.jobs.splice(platform.jobs.indexOf(probed))
+  platform.jobs.splice(platform.jobs.indexOf(probedJob))
   platform.guard.rejectsAll = true
   expect(await check(args)).toEqual({ exitCode: 16, text: expect.stringMatching(/Relay: FAILED.*\(unauthenticated\)/) })
   platform.guard.rejectsAll = false

@@ -20,10 +20,10 @@ test('the bundle is one small file without dependencies', () => {
   const text = readFileSync(bundle, 'utf8')
   expect(statSync(bundle).size).toBeLessThan(200 * 1024)
   expect(text).toMatch(/^#!\/usr\/bin\/env node\n\/\/ platform-relay \d+\.\d+\.\d+ \| license: /)
-  const imported = [...text.matchAll(/^import .* from "(.*)";$/gm)].map(([, name]) => name!)
-  expect(imported.length).toBeGreaterThan(0)
+  const importedModules = [...text.matchAll(/^import .* from "(.*)";$/gm)].map(([, name]) => name!)
+  expect(importedModules.length).toBeGreaterThan(0)
   expect(text).toMatch(/ws 8[^]*Permission is hereby granted/)
-  expect(imported.filter((name) => !builtinModules.includes(name.replace('node:', '')))).toEqual([])
+  expect(importedModules.filter((name) => !builtinModules.includes(name.replace('node:', '')))).toEqual([])
 })
 
 test('prints help, and the version of package.json, without a token', async () => {

@@ -262,10 +262,10 @@ test('SIGINT ends an idle relay', async () => {
 test('a second signal ends a relay that waits for its server', async () => {
   await startJob()
   stage.platform.failing.add('complete')
-  const stopped = stage.relay.end('SIGTERM')
+  const stopping = stage.relay.end('SIGTERM')
   await stage.platform.until(() => stage.platform.calls.includes('complete'))
   expect(await stage.relay.end('SIGTERM')).toBe(143)
-  await stopped
+  await stopping
 })
 
 test('heartbeats report running jobs and free slots', async () => {

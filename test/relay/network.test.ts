@@ -89,8 +89,8 @@ test.skipIf(!canIsolate || skipReason !== '')(
     await using proxy = startProxy(folder.path, listening.url)
     await proxy.writes(/Accepting connections/)
     const plat = async (HTTPS_PROXY: string) => {
-      const main = join(process.cwd(), 'packages/cli/src/main.ts')
-      const args = ['netns', 'exec', network.name, process.execPath, main, 'cluster', 'list']
+      const mainFile = join(process.cwd(), 'packages/cli/src/main.ts')
+      const args = ['netns', 'exec', network.name, process.execPath, mainFile, 'cluster', 'list']
       const extra = { NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem'), PLAT_TOKEN: 'token', HOME: folder.path }
       const PLAT_SERVER = listening.url.replace('http:', 'https:')
       const env = { PATH: process.env['PATH'], ...extra, PLAT_SERVER, HTTPS_PROXY }

@@ -64,9 +64,9 @@ test.skipIf(!isRoot || reason !== '')(
     expect(accessOf('var/lib/platform-relay-scripts')).toEqual(['711', relayId])
     const variables = readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')
     expect(variables).toContain(String.raw`HTTPS_PROXY="http://user:p\"a%24\$ss@proxy:3128"`)
-    const enabled = inRoot('etc/systemd/system/multi-user.target.wants/platform-relay.service')
+    const enabledLink = inRoot('etc/systemd/system/multi-user.target.wants/platform-relay.service')
     const unit = inRoot('etc/systemd/system/platform-relay.service')
-    expect([existsSync(unit), readlinkSync(enabled)]).toEqual([true, '/etc/systemd/system/platform-relay.service'])
+    expect([existsSync(unit), readlinkSync(enabledLink)]).toEqual([true, '/etc/systemd/system/platform-relay.service'])
     const changedMs = statSync(unit).mtimeMs
     expect(await run(install)).toMatchObject({ exitCode: 0, text: expect.stringMatching(/was already installed/) })
     expect([statSync(unit).mtimeMs, readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')]).toEqual([
@@ -78,9 +78,9 @@ test.skipIf(!isRoot || reason !== '')(
     for (const text of [/is installed/, /was already installed/])
       expect(await run(install)).toMatchObject({ exitCode: 0, text: expect.stringMatching(text) })
     expect((await run(install, { PLAT_ENROLLMENT_KEY: 'ekey_1.secret' })).exitCode).toBe(0)
-    const replaced = readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')
-    expect(replaced).toContain('PLAT_ENROLLMENT_KEY="ekey_1.secret"')
-    expect(replaced).not.toContain('PLAT_ENROLLMENT_TOKEN')
+    const environmentText = readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')
+    expect(environmentText).toContain('PLAT_ENROLLMENT_KEY="ekey_1.secret"')
+    expect(environmentText).not.toContain('PLAT_ENROLLMENT_TOKEN')
     expect(await run(['status'])).toEqual({ exitCode: 20, text: expect.stringMatching(/\nProgram: installed\n/) })
     writeFileSync(inRoot('var/lib/platform-relay/identity.json'), '{}')
     for (let count = 0; count < 2; count++) expect((await run(['uninstall'])).exitCode).toBe(0)
@@ -158,12 +158,12 @@ test.skipIf(!isRoot || reason !== '')(
       /^daemon\n1\nCapEff:\t0+\n(.*Permission denied\n)+.*Background processes ended.*: 1\]\n$/s,
     )
     expect(platform.heartbeats.at(-1)).toMatchObject({ scriptsIsolated: true })
-    const slow = platform.addJob({ script: 'echo started; sleep 100' })
-    await platform.until(() => slow.output !== '')
-    slow.isCancelled = true
+    const slowJob = platform.addJob({ script: 'echo started; sleep 100' })
+    await platform.until(() => slowJob.output !== '')
+    slowJob.isCancelled = true
     platform.notifyChange()
-    await platform.until(() => slow.completion !== undefined)
-    expect(slow.completion?.outcome).toBe('cancelled')
+    await platform.until(() => slowJob.completion !== undefined)
+    expect(slowJob.completion?.outcome).toBe('cancelled')
     expect(execFileSync('find', [work, '-mindepth', '2'], { encoding: 'utf8' })).toBe('')
     expect(relay.hasEnded).toBe(false)
     await platform.close()

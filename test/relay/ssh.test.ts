@@ -147,20 +147,24 @@ test('a remote script ends when the relay is killed', async () => {
 })
 
 test('sends a heartbeat before slow nodes respond, which are Offline until then', async () => {
-  const silent = Array.from({ length: 100 }, (_, index) => ({ name: `n${index}`, executor: 'ssh', host: 'silent' }))
-  await using other = await startStage([{ name: 'here', executor: 'local' }, ...silent])
+  const silentNodes = Array.from({ length: 100 }, (_, index) => ({
+    name: `n${index}`,
+    executor: 'ssh',
+    host: 'silent',
+  }))
+  await using other = await startStage([{ name: 'here', executor: 'local' }, ...silentNodes])
   await other.platform.until(() => other.platform.heartbeats.length > 0)
   const connections = readFileSync(argumentsFile, 'utf8').split('-- silent').length - 1
-  expect(connections).toBeLessThan(silent.length)
+  expect(connections).toBeLessThan(silentNodes.length)
   const statuses = other.platform.heartbeats[0]?.nodes.map(({ status }) => status)
-  expect(statuses).toEqual(['Online', ...silent.map(() => 'Offline')])
+  expect(statuses).toEqual(['Online', ...silentNodes.map(() => 'Offline')])
 })
 
-const here = { name: 'here', executor: 'local' }
+const localNode = { name: 'here', executor: 'local' }
 
 test.skipIf(!canMount).for<[string, (path: string) => Parameters<typeof startStage>]>([
-  ['state folder', (path) => [[here], '--state-dir', path]],
-  ['--work-dir', (path) => [[here], '--work-dir', path]],
+  ['state folder', (path) => [[localNode], '--state-dir', path]],
+  ['--work-dir', (path) => [[localNode], '--work-dir', path]],
   ['workDir of an ssh node', (path) => [[{ name: 'there', executor: 'ssh', host: 'there', workDir: path }]]],
 ])('a script, but no program beside it, runs from a %s that is mounted noexec', async ([, settings]) => {
   await using disk = await mountedFolder('8m,noexec')

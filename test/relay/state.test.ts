@@ -47,21 +47,21 @@ afterEach(() => {
 
 const completion: CompletionRecord = { outcome: 'exited', exitCode: 0, nodes: [] }
 const claiming: Entry = { state: 'claiming', jobId: 'job_1', claimKey: 'key' }
-const started = (leaders: Leader[]): Entry => ({ state: 'started', jobId: 'job_1', leaseId: 'lease_1', leaders })
-const finished: Entry = { state: 'finished', jobId: 'job_1', leaseId: 'lease_1', ending: completion }
+const startedEntry = (leaders: Leader[]): Entry => ({ state: 'started', jobId: 'job_1', leaseId: 'lease_1', leaders })
+const finishedEntry: Entry = { state: 'finished', jobId: 'job_1', leaseId: 'lease_1', ending: completion }
 const daysAgo = (days: number) => Date.now() - days * 24 * 3_600_000
 
 test('a reopened journal has unfinished and finished jobs', () => {
   const journal = new Journal(path)
-  for (const record of [claiming, started([])]) journal.append(record)
+  for (const record of [claiming, startedEntry([])]) journal.append(record)
   journal.append({ state: 'spawned', jobId: 'job_1', leader: { pid: 7, stamp: 'now' } })
   journal.close()
-  const reopened = new Journal(path)
-  expect(reopened.unfinishedEntries()).toEqual([started([{ pid: 7, stamp: 'now' }])])
-  reopened.append(finished)
-  expect(reopened.unfinishedEntries()).toEqual([finished])
-  reopened.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
-  reopened.close()
+  const reopenedJournal = new Journal(path)
+  expect(reopenedJournal.unfinishedEntries()).toEqual([startedEntry([{ pid: 7, stamp: 'now' }])])
+  reopenedJournal.append(finishedEntry)
+  expect(reopenedJournal.unfinishedEntries()).toEqual([finishedEntry])
+  reopenedJournal.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
+  reopenedJournal.close()
   const last = new Journal(path)
   expect([last.has('job_1'), last.unfinishedEntries()]).toEqual([true, []])
 })
@@ -78,15 +78,15 @@ test('drops a partial last record', () => {
   journal.append(claiming)
   journal.close()
   appendFileSync(path, '{"state":"done","jobId":"jo')
-  const reopened = new Journal(path)
-  expect(reopened.unfinishedEntries()).toEqual([claiming])
-  reopened.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
-  reopened.close()
+  const reopenedJournal = new Journal(path)
+  expect(reopenedJournal.unfinishedEntries()).toEqual([claiming])
+  reopenedJournal.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
+  reopenedJournal.close()
   expect(new Journal(path).unfinishedEntries()).toEqual([])
 })
 
 test('rejects a journal that is damaged before its end', () => {
-  writeFileSync(path, `${JSON.stringify(claiming)}\ngarbage\n${JSON.stringify(finished)}\n`)
+  writeFileSync(path, `${JSON.stringify(claiming)}\ngarbage\n${JSON.stringify(finishedEntry)}\n`)
   expect(() => new Journal(path)).toThrow(/damaged in line 2/)
 })
 
@@ -94,7 +94,7 @@ test('remembers jobs for 30 days', () => {
   const lines = [
     { state: 'done', jobId: 'job_30', atMs: daysAgo(30) },
     { state: 'done', jobId: 'job_40', atMs: daysAgo(40) },
-    { ...finished, jobId: 'job_unreported' },
+    { ...finishedEntry, jobId: 'job_unreported' },
   ]
   writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   const journal = new Journal(path)
@@ -286,8 +286,8 @@ function encode(value: unknown): string {
 }
 
 function token(header: unknown, claims: unknown = {}, key = privateKey): string {
-  const signed = `${encode(header)}.${encode(claims)}`
-  return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`
+  const signingInput = `${encode(header)}.${encode(claims)}`
+  return `${signingInput}.${sign(null, Buffer.from(signingInput), key).toString('base64url')}`
 }
 
 test('verifies a signed token', () => {
@@ -296,8 +296,8 @@ test('verifies a signed token', () => {
 })
 
 describe('rejects a token', () => {
-  const valid = token(header)
-  const [head, claims, signature] = valid.split('.') as [string, string, string]
+  const validToken = token(header)
+  const [head, claims, signature] = validToken.split('.') as [string, string, string]
 
   const forgeries: Record<string, string> = {
     'whose algorithm is none': token({ ...header, alg: 'none' }),
@@ -313,7 +313,7 @@ describe('rejects a token', () => {
     'signed by another key': token(header, {}, generateKeyPairSync('ed25519').privateKey),
     'without a signature': `${head}.${claims}.`,
     'with two parts': `${head}.${claims}`,
-    'with four parts': `${valid}.${signature}`,
+    'with four parts': `${validToken}.${signature}`,
     'with padding': `${head}.${claims}.${signature}==`,
     'with blanks in the signature': `${head}.${claims}.${signature} `,
     'with changed claims': `${head}.${encode({ admin: true })}.${signature}`,
@@ -333,10 +333,10 @@ test.for([0, 5, 20])('waits at most 15 s after %i failures, whatever the server 
 })
 
 test('reports scripts as isolated from the key with --run-as, or if no node is this machine', () => {
-  const local = { id: 'node_1', config: { name: 'a', executor: 'local' as const } }
+  const localNode = { id: 'node_1', config: { name: 'a', executor: 'local' as const } }
   const ssh = { id: 'node_2', config: { name: 'b', executor: 'ssh' as const, host: 'b' } }
   const isIsolated = (nodes: EnrolledNode[], runAs?: ScriptUser) => isolatesScripts({ nodes } as Identity, runAs)
   const other = { ...relayUser(), isOther: true }
-  expect([isIsolated([local]), isIsolated([ssh, local]), isIsolated([ssh])]).toEqual([false, false, true])
-  expect([isIsolated([local], other), isIsolated([ssh, local], other)]).toEqual([true, true])
+  expect([isIsolated([localNode]), isIsolated([ssh, localNode]), isIsolated([ssh])]).toEqual([false, false, true])
+  expect([isIsolated([localNode], other), isIsolated([ssh, localNode], other)]).toEqual([true, true])
 })

@@ -80,14 +80,14 @@ test('a relay updates itself when no script runs, without signing off, and keeps
   await using site = await Site.open()
   const { platform } = site
   const relay = site.start()
-  const slow = platform.addJob({ script: 'echo started; until [ -e go ]; do sleep 0.1; done' })
-  await platform.until(() => slow.output !== '')
+  const slowJob = platform.addJob({ script: 'echo started; until [ -e go ]; do sleep 0.1; done' })
+  await platform.until(() => slowJob.output !== '')
   site.offer()
   await relay.writes(/Relay 1.10.0 is verified/)
   const count = platform.heartbeats.length
   await platform.until(() => platform.heartbeats.length > count + 2)
-  expect([platform.versions.at(-1), slow.completion]).toEqual([oldVersion, undefined])
-  slow.isCancelled = true
+  expect([platform.versions.at(-1), slowJob.completion]).toEqual([oldVersion, undefined])
+  slowJob.isCancelled = true
   platform.notifyChange()
   await site.untilReported('completed')
   expect([platform.versions.at(-1), platform.goodbyes]).toEqual([newVersion, []])
@@ -131,12 +131,12 @@ test('a relay that cannot write its programs reports the reason, runs scripts, a
   site.offer()
   const relay = site.start()
   await untilReason()
-  const slow = platform.addJob({ script: 'echo started; until [ -e go ]; do sleep 0.1; done' })
-  await platform.until(() => slow.output !== '')
+  const slowJob = platform.addJob({ script: 'echo started; until [ -e go ]; do sleep 0.1; done' })
+  await platform.until(() => slowJob.output !== '')
   rmdirSync(barrier)
   await relay.writes(/Relay 1.10.0 is verified/)
   mkdirSync(barrier)
-  slow.isCancelled = true
+  slowJob.isCancelled = true
   platform.notifyChange()
   await untilReason()
   expect([(await platform.run({ script: 'echo out' })).output, platform.versions.at(-1)]).toEqual(['out\n', oldVersion])
@@ -175,8 +175,8 @@ test('a platform that is down during the trial does not reject the new version',
   site.offer()
   const relay = site.start({ PLAT_RELAY_TRIAL_SECONDS: '2' })
   await platform.until(() => platform.versions.includes(newVersion))
-  const tried = platform.versions.length
-  await platform.until(() => platform.versions.slice(tried).includes(oldVersion))
+  const triedCount = platform.versions.length
+  await platform.until(() => platform.versions.slice(triedCount).includes(oldVersion))
   platform.fatalVersion = undefined
   platform.failing.clear()
   await site.untilReported('completed')
@@ -190,13 +190,13 @@ test('killed before or after any write of an update, a relay continues, and the 
     await using site = await Site.open()
     const countFile = join(folder, `count-${at}`)
     site.offer()
-    const killed = { NODE_OPTIONS: `--import ${preload}`, KILL_AT: String(at), KILL_COUNT_FILE: countFile }
-    const relay = site.start(killed)
-    const completed = site.untilReported('completed').then(() => 'completed')
-    if ((await Promise.race([relay.exitCode, completed])) === 'completed') break
+    const killEnvironment = { NODE_OPTIONS: `--import ${preload}`, KILL_AT: String(at), KILL_COUNT_FILE: countFile }
+    const relay = site.start(killEnvironment)
+    const completion = site.untilReported('completed').then(() => 'completed')
+    if ((await Promise.race([relay.exitCode, completion])) === 'completed') break
     writes = at
     site.start()
-    await completed
+    await completion
     const job = await site.platform.run({ script: 'echo out' })
     expect([at, job.output, job.claimCount, site.platform.versions.at(-1)]).toEqual([at, 'out\n', 1, newVersion])
     expect(existsSync(join(site.stateFolder, 'programs/state.json'))).toBe(true)

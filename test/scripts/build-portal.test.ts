@@ -31,9 +31,9 @@ test.runIf(isLong)('the same sources give the same bytes', async () => {
 
 test('the page contains no inline script or style', () => {
   const page = textOf(portal.shell.bodies.identity)
-  const named = [...page.matchAll(/\b(?:src|href)="([^"]*)"/g)].map(([, path = '']) => path)
-  expect(named.filter((path) => path.endsWith('.js'))).not.toEqual([])
-  expect(named.filter((path) => !portal.files.has(path))).toEqual([])
+  const namedPaths = [...page.matchAll(/\b(?:src|href)="([^"]*)"/g)].map(([, path = '']) => path)
+  expect(namedPaths.filter((path) => path.endsWith('.js'))).not.toEqual([])
+  expect(namedPaths.filter((path) => !portal.files.has(path))).toEqual([])
   expect(page).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\bstyle=|\son\w+=/)
   expect(portal.shell.isHashed).toBe(false)
   expect(portal.files.has('/index.html')).toBe(false)

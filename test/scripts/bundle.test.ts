@@ -35,9 +35,9 @@ beforeAll(async () => {
 }, 300_000)
 
 const bundleOf = (name: string): Bundle => {
-  const built = bundles.get(name)
-  if (built === undefined) throw new Error(`${name} has no bundle.`)
-  return built
+  const bundle = bundles.get(name)
+  if (bundle === undefined) throw new Error(`${name} has no bundle.`)
+  return bundle
 }
 
 const textsOf = (name: string): string[] =>
@@ -57,9 +57,9 @@ test.each(names)('the initial bundle of %s is within its size limits', (name) =>
 })
 
 test.each(names)('%s contains only environment credentials and no document generator', (name) => {
-  const unwanted =
+  const unwantedPaths =
     /^(?!environment:).*credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|json-schema-processors|fast-check/
-  expect(sourcesOf(name).filter((path) => unwanted.test(path) && !path.startsWith('unneeded:'))).toEqual([])
+  expect(sourcesOf(name).filter((path) => unwantedPaths.test(path) && !path.startsWith('unneeded:'))).toEqual([])
   // Variables and addresses that other credential providers read. Includes the chunks that are loaded later.
   expect(textsOf(name).filter((text) => /AWS_WEB_IDENTITY_TOKEN_FILE|169\.254\.170\.2\b/.test(text))).toEqual([])
 })
@@ -78,12 +78,12 @@ test('Node modules are required under their own names', () => {
 
 test('late imports of Node modules have a default export and are not ES modules', () => {
   const text = `a=()=>import("node:http");b=()=>import('fs');c=()=>import("./late.mjs");d=()=>import(x);"import('fs')";`
-  const late = ['node:http', 'fs'].map(
+  const lateImports = ['node:http', 'fs'].map(
     (name) =>
       `Promise.resolve({__proto__:process.getBuiltinModule("${name}"),default:process.getBuiltinModule("${name}")})`,
   )
   expect(requireBuiltins(text)).toBe(
-    `a=()=>${late[0]};b=()=>${late[1]};c=()=>import("./late.mjs");d=()=>import(x);"import('fs')";`,
+    `a=()=>${lateImports[0]};b=()=>${lateImports[1]};c=()=>import("./late.mjs");d=()=>import(x);"import('fs')";`,
   )
 })
 

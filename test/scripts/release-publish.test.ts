@@ -60,14 +60,14 @@ test('a platform finds and trusts a published release and fetches its functions'
 })
 
 test('publishing the same release again changes nothing', async () => {
-  const signed = async (file: string) => {
+  const newArtifact = async (file: string) => {
     const relay = signRelay(Buffer.from(file), privateKeyPem, await findPublishedRelay(repository, '9.2.0'))
     return releaseOf('9.2.0', undefined, { relay }).artifact
   }
-  const artifact = await signed('relay')
+  const artifact = await newArtifact('relay')
   await publish(repository, artifact, privateKeyPem)
-  expect(await publish(repository, await signed('relay'), privateKeyPem)).toBe(false)
-  await expect(publish(repository, await signed('other relay'), privateKeyPem)).rejects.toThrow(/other content/)
+  expect(await publish(repository, await newArtifact('relay'), privateKeyPem)).toBe(false)
+  await expect(publish(repository, await newArtifact('other relay'), privateKeyPem)).rejects.toThrow(/other content/)
   expect(await repository.client.referrers(name, artifact.digest, bundleType)).toHaveLength(1)
 })
 
@@ -101,10 +101,10 @@ test('skopeo copies a release with all its signatures from a folder to a registr
   const publishHere = (artifact: Artifact, key: string) =>
     publishToFolder(output, artifact, key, join(folder.path, crypto.randomUUID()))
   const { artifact } = releaseOf('9.6.0')
-  const retired = generateKeyPair()
-  expect(await publishHere(artifact, retired.privateKeyPem)).toBe(true)
+  const retiredKeys = generateKeyPair()
+  expect(await publishHere(artifact, retiredKeys.privateKeyPem)).toBe(true)
   expect(await publishHere(artifact, privateKeyPem)).toBe(true)
-  for (const key of [retired.privateKeyPem, privateKeyPem]) expect(await publishHere(artifact, key)).toBe(false)
+  for (const key of [retiredKeys.privateKeyPem, privateKeyPem]) expect(await publishHere(artifact, key)).toBe(false)
   const second = publishHere(releaseOf('9.6.0', 'export {}').artifact, privateKeyPem)
   await expect(second).rejects.toThrow(/9\.6\.0 already exists with other content/)
   for (const tag of [`${artifact.digest.replace(':', '-')}.sig`, '9.6.0']) {

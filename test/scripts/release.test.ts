@@ -130,10 +130,10 @@ test.skipIf(isLong)('the same code gives the same bytes, whichever functions are
   const before = await bundledFunctions()
   // One function with chunks that are loaded later, and one without.
   for (const [name, { files }] of await bundleAll(['queue/batches', 'auth'], undefined)) {
-    const changed = [...files].filter(
+    const changedFiles = [...files].filter(
       ([file, content]) => Buffer.compare(content, before.get(name)?.files.get(file) ?? Buffer.of()) !== 0,
     )
-    expect([name, changed.map(([file]) => file)]).toEqual([name, []])
+    expect([name, changedFiles.map(([file]) => file)]).toEqual([name, []])
   }
 })
 
@@ -147,11 +147,11 @@ test('an archive is the same in any time zone and any order of files', () => {
 
 test.runIf(isLong)('the same code gives the same release in another folder and time zone', async () => {
   vi.stubEnv('TZ', 'Pacific/Kiritimati')
-  const again = await packFunctions(longVersion, join(folder.path, 'second'))
+  const secondZips = await packFunctions(longVersion, join(folder.path, 'second'))
   vi.unstubAllEnvs()
-  const changed = [...zips].filter(([name, zip]) => Buffer.compare(zip, again.get(name) ?? Buffer.of()) !== 0)
-  expect(changed.map(([name]) => name)).toEqual([])
-  expect(artifactOf(facts, again).digest).toBe(artifactOf(facts, zips).digest)
+  const changedZips = [...zips].filter(([name, zip]) => Buffer.compare(zip, secondZips.get(name) ?? Buffer.of()) !== 0)
+  expect(changedZips.map(([name]) => name)).toEqual([])
+  expect(artifactOf(facts, secondZips).digest).toBe(artifactOf(facts, zips).digest)
 })
 
 test('another version or minimum gives another release', () => {
@@ -174,7 +174,7 @@ const probe = `
   console.log(JSON.stringify(Object.fromEntries(await Promise.all(responses))))`
 
 test.runIf(isLong)('every function loads from its archive alone and reports its version', async () => {
-  const unpacked = join(folder.path, 'unpacked')
+  const unpackedFolder = join(folder.path, 'unpacked')
   for (const [name, zip] of zips) {
     const files = Object.entries(unzipSync(zip))
     const paths = files.map(([path]) => path)
@@ -184,11 +184,11 @@ test.runIf(isLong)('every function loads from its archive alone and reports its 
     expect(paths).toContain('index.mjs')
     expect(paths.filter((path) => !/^(?:dist\/[\w.-]+|[\w-]+\.mjs)$/.test(path))).toEqual([])
     for (const [path, content] of files) {
-      await mkdir(dirname(join(unpacked, name, path)), { recursive: true })
-      await writeFile(join(unpacked, name, path), content)
+      await mkdir(dirname(join(unpackedFolder, name, path)), { recursive: true })
+      await writeFile(join(unpackedFolder, name, path), content)
     }
   }
-  const args = [...lambdaFlags, '--input-type=module', '-e', probe, unpacked, ...functionNames]
+  const args = [...lambdaFlags, '--input-type=module', '-e', probe, unpackedFolder, ...functionNames]
   const { stdout } = await run(process.execPath, args, { cwd: folder.path, env: {} })
   const version = isLong ? longVersion : packageFile.version
   expect(JSON.parse(stdout)).toEqual(Object.fromEntries(functionNames.map((name) => [name, { version }])))

@@ -54,27 +54,27 @@ test('invalid definitions do not compile', () => {
   expectTypeOf<EventHandler<'platform.job.failed'>>().parameter(0).toHaveProperty('data')
 })
 
-const valid = { id: 'sample', version: '1.0.0' } satisfies ModuleDefinition
+const validModule = { id: 'sample', version: '1.0.0' } satisfies ModuleDefinition
 const slot = { slotId: 'nav.primary', id: 'a', label: 'A', icon: 'hand', route: '/modules/sample', order: 100 } as const
-const healthy = { tags: [], check: () => ({ status: 'Healthy' as const }) }
+const healthyCheck = { tags: [], check: () => ({ status: 'Healthy' as const }) }
 const job = (intervalSeconds: number) => ({ description: 'Works.', intervalSeconds, run: () => {} })
 
 test.for([
-  ['an id that is not kebab-case', { ...valid, id: 'Sample' }, '"Sample"'],
-  ['an empty id', { ...valid, id: '' }, '""'],
-  ['a version that is not SemVer', { ...valid, version: '1.0' }, '1.0'],
-  ['an invalid name of a health check', { ...valid, healthChecks: { 'a b': healthy } }, 'a b'],
-  ['a job id with a slash', { ...valid, jobs: { 'x/y': job(60) } }, 'x/y'],
-  ['an interval of 0 seconds', { ...valid, jobs: { beat: job(0) } }, '0 seconds'],
-  ['an interval of more than a day', { ...valid, jobs: { beat: job(86_401) } }, '86401'],
-  ['an interval of half a second', { ...valid, jobs: { beat: job(0.5) } }, '0.5'],
-  ['two slots with one id', { ...valid, slots: [slot, { ...slot, order: 2 }] }, 'nav.primary/a'],
+  ['an id that is not kebab-case', { ...validModule, id: 'Sample' }, '"Sample"'],
+  ['an empty id', { ...validModule, id: '' }, '""'],
+  ['a version that is not SemVer', { ...validModule, version: '1.0' }, '1.0'],
+  ['an invalid name of a health check', { ...validModule, healthChecks: { 'a b': healthyCheck } }, 'a b'],
+  ['a job id with a slash', { ...validModule, jobs: { 'x/y': job(60) } }, 'x/y'],
+  ['an interval of 0 seconds', { ...validModule, jobs: { beat: job(0) } }, '0 seconds'],
+  ['an interval of more than a day', { ...validModule, jobs: { beat: job(86_401) } }, '86401'],
+  ['an interval of half a second', { ...validModule, jobs: { beat: job(0.5) } }, '0.5'],
+  ['two slots with one id', { ...validModule, slots: [slot, { ...slot, order: 2 }] }, 'nav.primary/a'],
 ] as const satisfies [string, ModuleDefinition, string][])('rejects a module with %s', ([, definition, named]) => {
   expect(() => defineModule(definition)).toThrow(named)
 })
 
 test('accepts an id in two slots, and intervals of a second and a day, and freezes the definition', () => {
-  expect(() => defineModule({ ...valid, slots: [slot, { ...slot, slotId: 'nav.settings' }] })).not.toThrow()
-  const definition = defineModule({ ...valid, jobs: { often: job(1), daily: job(86_400) } })
+  expect(() => defineModule({ ...validModule, slots: [slot, { ...slot, slotId: 'nav.settings' }] })).not.toThrow()
+  const definition = defineModule({ ...validModule, jobs: { often: job(1), daily: job(86_400) } })
   expect(() => Object.assign(definition, { id: 'other' })).toThrow(TypeError)
 })

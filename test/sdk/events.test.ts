@@ -193,8 +193,8 @@ test('the largest valid event fits into a response', async () => {
   const { host, send } = await startedInstance({})
   const type = `module.sample.${'x'.repeat(200 - 'module.sample.'.length)}` as const
   const subject = '\u0001'.repeat(200)
-  const empty = JSON.stringify({ text: '' }).length
-  await host.context.eventBus.publish(type, { text: 'x'.repeat(8192 - empty) }, { subject })
+  const emptyBytes = JSON.stringify({ text: '' }).length
+  await host.context.eventBus.publish(type, { text: 'x'.repeat(8192 - emptyBytes) }, { subject })
   const response = await send('GET', '/x')
   expect(publishedIn(response)).toHaveLength(1)
   expect(response.headers.get('x-platform-published')?.length).toBeLessThanOrEqual(publishedLimits.headerBytes)
@@ -202,7 +202,7 @@ test('the largest valid event fits into a response', async () => {
 
 const circular: Record<string, unknown> = {}
 circular['self'] = circular
-const deep = JSON.parse(`${'{"a":'.repeat(17)}1${'}'.repeat(17)}`)
+const deepData = JSON.parse(`${'{"a":'.repeat(17)}1${'}'.repeat(17)}`)
 
 test.for([
   ['of the platform', 'platform.cluster.deleted', {}],
@@ -219,7 +219,7 @@ test.for([
   ['with data that JSON does not support', 'module.sample.done', { big: 1n }],
   ['with too much data', 'module.sample.done', { text: 'x'.repeat(8192) }],
   ['with too many bytes of data', 'module.sample.done', { text: 'ä'.repeat(4096) }],
-  ['with deeply nested data', 'module.sample.done', deep],
+  ['with deeply nested data', 'module.sample.done', deepData],
 ] as const)('rejects an event %s', async ([, type, data]) => {
   const { host, send } = await startedInstance({})
   await expect(host.context.eventBus.publish(type as never, data as never)).rejects.toThrow()

@@ -18,15 +18,15 @@ test('the guide documents every module error code', () => {
 
 test('the guide documents every field of the manifest', () => {
   const { metadata, spec, ...others } = ModuleManifest.shape
-  const inner = Object.entries({ metadata, spec }).flatMap(([name, { shape }]) =>
+  const innerFields = Object.entries({ metadata, spec }).flatMap(([name, { shape }]) =>
     Object.keys(shape).map((each) => `${name}.${each}`),
   )
-  const fields = [...Object.keys(others), ...inner]
+  const fields = [...Object.keys(others), ...innerFields]
   const [, section = ''] = /^### The manifest$(.*?)^### /ms.exec(guide) ?? []
-  const named = [...section.matchAll(/^\| (`.*?`) +\|/gm)].flatMap(([, cell = '']) =>
+  const namedFields = [...section.matchAll(/^\| (`.*?`) +\|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`([\w.$]+)`/g)].map(([, name]) => name),
   )
-  expect(new Set(named)).toEqual(new Set(fields))
+  expect(new Set(namedFields)).toEqual(new Set(fields))
 })
 
 test('docs/cli.md and the guide document every module command', async () => {

@@ -29,13 +29,13 @@ test.for([
   expect(await response.json()).toEqual({ status: aggregate, state: 'Started', checks })
 })
 
-const failing: [string, () => unknown, string][] = [
+const failingChecks: [string, () => unknown, string][] = [
   ['throws', () => Promise.reject(new Error('No database.')), 'No database.'],
   ['returns nothing', () => undefined, 'The check returned no status.'],
   ['returns an unknown status', () => ({ status: 'Fine' }), 'The check returned no status.'],
 ]
 
-test.for(failing)('a check that %s is Unhealthy with a description', async ([, result, description]) => {
+test.for(failingChecks)('a check that %s is Unhealthy with a description', async ([, result, description]) => {
   const { send, control } = await startedInstance({ healthChecks: { deep: check('critical', result) } })
   const expected = { status: 503, body: { status: 'Unhealthy', description } }
   expect(await control('GET', '/health/deep')).toEqual(expected)
@@ -69,8 +69,8 @@ test('concurrent requests of a check share one run', async () => {
 })
 
 test('truncates a description to 500 characters', async () => {
-  const deep = check('critical', () => ({ status: 'Degraded', description: 'x'.repeat(600) }))
-  const { control } = await startedInstance({ healthChecks: { deep } })
+  const degradedCheck = check('critical', () => ({ status: 'Degraded', description: 'x'.repeat(600) }))
+  const { control } = await startedInstance({ healthChecks: { deep: degradedCheck } })
   expect((await control('GET', '/health/deep')).body.description).toHaveLength(500)
 })
 

@@ -28,14 +28,14 @@ test('the manifest of hello is valid, matches its code and package, and supports
 })
 
 test('a manifest from code ignores contradicting input and rejects an invalid result', () => {
-  const stale = {
+  const staleManifest = {
     ...source,
     metadata: { ...metadata, id: 'other', version: '9.0.0' },
     spec: { ...spec, navSlots: [], healthChecks: [], backgroundJobs: [] },
   }
-  expect(manifestOf(describeModule(hello), stale)).toEqual(manifest)
-  const invalid = { ...source, spec: { ...spec, apiBasePath: '/api/v1/sample' } }
-  expect(() => manifestOf(describeModule(hello), invalid)).toThrow('apiBasePath')
+  expect(manifestOf(describeModule(hello), staleManifest)).toEqual(manifest)
+  const invalidSource = { ...source, spec: { ...spec, apiBasePath: '/api/v1/sample' } }
+  expect(() => manifestOf(describeModule(hello), invalidSource)).toThrow('apiBasePath')
 })
 
 test('hello serves its API and page, runs its job, handles events and stops', async () => {

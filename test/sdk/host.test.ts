@@ -7,13 +7,13 @@ import { instanceOf, startedInstance } from '../support/sdk-instance.ts'
 
 const hookNames = ['configureServices', 'configure', 'routes', 'start', 'stop', 'dispose'] as const
 
-function recorded(): { calls: string[]; hooks: Partial<ModuleDefinition> } {
+function recordHooks(): { calls: string[]; hooks: Partial<ModuleDefinition> } {
   const calls: string[] = []
   const hooks = Object.fromEntries(hookNames.map((name) => [name, vi.fn(() => void calls.push(name))]))
   return { calls, hooks }
 }
 
-const never = () => new Promise<never>(() => {})
+const waitForever = () => new Promise<never>(() => {})
 const fail = () => {
   throw new Error('It throws.')
 }
@@ -21,7 +21,7 @@ const failure = { status: 500, body: { error: 'hook_failed', message: 'It throws
 
 describe('the lifecycle', () => {
   test('calls each hook once, in order, with signal and context', async () => {
-    const { calls, hooks } = recorded()
+    const { calls, hooks } = recordHooks()
     const { host } = instanceOf({
       ...hooks,
       configure: ({ disposables }) => {
@@ -43,7 +43,7 @@ describe('the lifecycle', () => {
   })
 
   test('runs each hook once for repeated and concurrent calls', async () => {
-    const { calls, hooks } = recorded()
+    const { calls, hooks } = recordHooks()
     const { host } = instanceOf(hooks)
     await Promise.all([host.configure(), host.configure()])
     await Promise.all([host.start(), host.start()])
@@ -66,14 +66,14 @@ describe('the lifecycle', () => {
 
   test('calls stop after a failed start, but not without a start or after dispose', async () => {
     const stop = vi.fn<() => void>()
-    const failed = instanceOf({ start: fail, stop })
-    await failed.host.configure()
-    await failed.host.start().catch(() => {})
-    await failed.host.stop()
+    const failedHost = instanceOf({ start: fail, stop })
+    await failedHost.host.configure()
+    await failedHost.host.start().catch(() => {})
+    await failedHost.host.stop()
     expect(stop).toHaveBeenCalledOnce()
-    const configured = instanceOf({ stop })
-    await configured.host.configure()
-    await configured.host.stop()
+    const configuredHost = instanceOf({ stop })
+    await configuredHost.host.configure()
+    await configuredHost.host.stop()
     const disposed = await startedInstance({ stop })
     await disposed.host.dispose()
     await disposed.host.stop()
@@ -104,7 +104,7 @@ describe('the lifecycle', () => {
 
   test('disposes of a module after five seconds despite a pending request', async () => {
     const dispose = vi.fn<() => void>()
-    const { host, send } = await startedInstance({ dispose, routes: (app) => void app.get('/api/sample', never) })
+    const { host, send } = await startedInstance({ dispose, routes: (app) => void app.get('/api/sample', waitForever) })
     void send('GET', '/api/sample')
     vi.useFakeTimers()
     const disposed = host.stop().then(() => host.dispose())
@@ -115,9 +115,9 @@ describe('the lifecycle', () => {
   })
 
   test('allows dispose in every state', async () => {
-    const failed = instanceOf({ configure: fail })
-    await failed.host.configure().catch(() => {})
-    for (const { control } of [instanceOf({}), failed, await startedInstance({})]) {
+    const failedHost = instanceOf({ configure: fail })
+    await failedHost.host.configure().catch(() => {})
+    for (const { control } of [instanceOf({}), failedHost, await startedInstance({})]) {
       expect(await control('POST', '/dispose')).toMatchObject({ status: 200, body: { state: 'Disposed' } })
     }
   })
@@ -125,7 +125,7 @@ describe('the lifecycle', () => {
 
 describe('a module that starts itself', () => {
   test('is configured and started by its first request, not by a description', async () => {
-    const { calls, hooks } = recorded()
+    const { calls, hooks } = recordHooks()
     const routes = (app: Parameters<NonNullable<ModuleDefinition['routes']>>[0]) =>
       void app.get('/api/sample', (c) => c.text(calls.join()))
     const { send, control } = instanceOf({ ...hooks, routes }, { startsItself: true })
@@ -168,13 +168,13 @@ test('describes a module with its subscriptions', async () => {
   })
 })
 
-const rejected = () => Promise.reject(new Error('It throws.'))
+const reject = () => Promise.reject(new Error('It throws.'))
 
 test.for<[string, ModuleDefinition[keyof ModuleDefinition], string, string]>([
   ['configureServices', fail, '/configure', 'PLAT-MOD-5004'],
   ['configure', fail, '/configure', 'PLAT-MOD-5004'],
   ['routes', fail, '/configure', 'PLAT-MOD-5004'],
-  ['routes', rejected, '/configure', 'PLAT-MOD-5004'],
+  ['routes', reject, '/configure', 'PLAT-MOD-5004'],
   ['start', fail, '/start', 'PLAT-MOD-5005'],
 ])('an error in %s fails the module, and is returned and logged once', async ([hook, failing, path, code]) => {
   const responses: unknown[] = []
@@ -191,7 +191,7 @@ test.for<[string, ModuleDefinition[keyof ModuleDefinition], string, string]>([
 })
 
 test.for(['configure', 'start', 'stop'] as const)('%s ends at its time limit', async (hook) => {
-  const { host, control, send } = instanceOf({ [hook]: never })
+  const { host, control, send } = instanceOf({ [hook]: waitForever })
   if (hook !== 'configure') await host.configure()
   if (hook === 'stop') await host.start()
   const response = await send('POST', `/_platform/v1/${hook}`, { headers: { 'x-platform-grace-ms': '30' } })
@@ -236,7 +236,7 @@ describe('the signal of a hook', () => {
     const { host } = instanceOf({
       start: (signal) => {
         hookSignal = signal
-        return never()
+        return waitForever()
       },
     })
     await host.configure()
@@ -264,7 +264,7 @@ describe('the signal of a hook', () => {
 
 describe('dispose', () => {
   test('wins over a concurrent stop', async () => {
-    const { host } = await startedInstance({ stop: never })
+    const { host } = await startedInstance({ stop: waitForever })
     const stopping = host.stop(30)
     await host.dispose()
     await expect(stopping).rejects.toMatchObject({ error: 'hook_timeout' })

@@ -33,9 +33,9 @@ test('a job that exceeds its time limit blocks further runs until it ends', asyn
     }),
   )
   const headers = { 'x-platform-grace-ms': '20' }
-  const late = await instance.send('POST', '/_platform/v1/jobs/beat', { headers })
+  const lateResponse = await instance.send('POST', '/_platform/v1/jobs/beat', { headers })
   const error = { error: 'hook_timeout', message: 'The job beat took longer than 20 ms.' }
-  expect([late.status, await late.json()]).toEqual([504, error])
+  expect([lateResponse.status, await lateResponse.json()]).toEqual([504, error])
   expect(signal?.aborted).toBe(true)
   expect(await instance.control('POST', '/jobs/beat')).toEqual(hasRun(false))
   gate.resolve()
@@ -71,10 +71,10 @@ test('cancels a job when the module stops', async () => {
   const { control, host } = await startedInstance(
     job((signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))),
   )
-  const running = control('POST', '/jobs/beat')
+  const runningJob = control('POST', '/jobs/beat')
   await Promise.resolve()
   await host.stop()
-  expect((await running).status).toBe(409)
+  expect((await runningJob).status).toBe(409)
 })
 
 test('returns the events that a job publishes', async () => {

@@ -27,7 +27,7 @@ test('logs errors with stack and cause', async () => {
 
 const circular: Record<string, unknown> = {}
 circular['fields'] = circular
-const throwing = Object.defineProperty({}, 'x', {
+const throwingObject = Object.defineProperty({}, 'x', {
   enumerable: true,
   get: () => {
     throw new Error('No.')
@@ -36,7 +36,7 @@ const throwing = Object.defineProperty({}, 'x', {
 
 test.for([
   ['are circular', circular],
-  ['throw when they are read', throwing],
+  ['throw when they are read', throwingObject],
 ] as const)('logs the message if its fields %s', async ([, fields]) => {
   const lines = await captureLog(async () => log.warn('Odd', fields))
   expect(lines).toMatchObject([{ message: 'Odd', module_id: 'sample', unloggable: expect.any(String) }])

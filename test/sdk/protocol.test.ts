@@ -90,8 +90,8 @@ test('returns 503 before the start, also for health, which needs no checks', asy
 })
 
 test('returns 500 for a failing route, and only logs its error', async () => {
-  const failing = () => Promise.reject(new Error('password is hunter2'))
-  const { send } = await startedInstance({ routes: (app) => void app.get('/api/sample', failing) })
+  const failWithSecret = () => Promise.reject(new Error('password is hunter2'))
+  const { send } = await startedInstance({ routes: (app) => void app.get('/api/sample', failWithSecret) })
   let result: unknown
   const lines = await captureLog(async () => {
     const response = await send('GET', '/api/sample')

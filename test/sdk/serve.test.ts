@@ -82,12 +82,12 @@ describe('a module process', () => {
   test('completes active requests at SIGTERM, and closes their and idle connections', async () => {
     const { runtime, deployment, sendAndKeep, output } = await deploy('calm')
     await sendAndKeep('/health')
-    const slow = sendAndKeep('/api/calm/slow')
-    const idle = sendAndKeep('/health')
-    await Promise.all([expect.poll(output).toContain('slow started'), idle])
-    const ended = runtime.end(deployment, 'SIGTERM')
-    expect(await slow).toEqual({ connection: 'close', body: 'slow done' })
-    expect(await ended).toEqual({ exitCode: 0, signal: null })
+    const slowResponse = sendAndKeep('/api/calm/slow')
+    const idleResponse = sendAndKeep('/health')
+    await Promise.all([expect.poll(output).toContain('slow started'), idleResponse])
+    const ending = runtime.end(deployment, 'SIGTERM')
+    expect(await slowResponse).toEqual({ connection: 'close', body: 'slow done' })
+    expect(await ending).toEqual({ exitCode: 0, signal: null })
     expect(runtime.hooks(deployment).slice(-3)).toEqual(['stop', 'dispose', 'disposables'])
   })
 
@@ -99,17 +99,17 @@ describe('a module process', () => {
     await Promise.all(sockets.map((socket) => once(socket, 'connect')))
     const head = ['GET /api/calm HTTP/1.1', 'host: module', `x-platform-token: ${runtime.token(deployment)}`]
     const responses = sockets.map((socket) => text(socket.end(`${head.join('\r\n')}\r\n\r\n`)))
-    const ended = runtime.end(deployment, 'SIGTERM')
+    const ending = runtime.end(deployment, 'SIGTERM')
     runtime.signal(deployment, 'SIGCONT')
     // The platform sends these requests again to the next instance.
     for (const response of await Promise.all(responses))
       expect(response).toMatch(/^HTTP.1.1 503 .*\r\nx-platform-not-asked: /is)
-    expect((await ended).exitCode).toBe(0)
+    expect((await ending).exitCode).toBe(0)
   })
 
   test('exits cleanly if SIGTERM arrives when it starts to listen, or during its start', async () => {
-    const started = program('ends-on-listen', await socketEnv())
-    expect(await started.ended).toEqual({ exitCode: 0, signal: null })
+    const module = program('ends-on-listen', await socketEnv())
+    expect(await module.ended).toEqual({ exitCode: 0, signal: null })
     const { runtime, deployment, output } = await deploy('hooks hangs start')
     await expect.poll(output).toContain('start\n')
     expect(await runtime.end(deployment, 'SIGTERM')).toEqual({ exitCode: 0, signal: null })
@@ -124,16 +124,16 @@ describe('a module process', () => {
   })
 
   test('logs an error outside of hooks and exits, so that the host restarts it', async () => {
-    const started = program('hooks throwsLater start', { PORT: '0', ...token, ...startsItself })
-    expect((await started.ended).exitCode).toBe(1)
-    expect(started.text).toMatch(/"level":"error","message":"The module crashed".*"module_id":"throws-later-in-start"/)
+    const module = program('hooks throwsLater start', { PORT: '0', ...token, ...startsItself })
+    expect((await module.ended).exitCode).toBe(1)
+    expect(module.text).toMatch(/"level":"error","message":"The module crashed".*"module_id":"throws-later-in-start"/)
   })
 
   test.for(['configure', 'start'])('exits if it starts itself and %s throws', async (hook) => {
-    const started = program(`hooks throws ${hook}`, { ...(await socketEnv()), ...startsItself })
-    expect((await started.ended).exitCode).toBe(1)
-    expect(started.text).toContain(hook === 'start' ? 'PLAT-MOD-5005' : 'PLAT-MOD-5004')
-    expect(started.text).toMatch(/^dispose$/m)
+    const module = program(`hooks throws ${hook}`, { ...(await socketEnv()), ...startsItself })
+    expect((await module.ended).exitCode).toBe(1)
+    expect(module.text).toContain(hook === 'start' ? 'PLAT-MOD-5005' : 'PLAT-MOD-5004')
+    expect(module.text).toMatch(/^dispose$/m)
   })
 
   test('waits for the platform if it does not start itself, and returns the error of configure', async () => {
@@ -144,21 +144,21 @@ describe('a module process', () => {
   })
 
   test('does not start itself if its id differs from the manifest', async () => {
-    const started = program('other-id', {
+    const module = program('other-id', {
       ...(await socketEnv()),
       ...startsItself,
       [environmentNames.module]: 'other-id',
     })
-    await started.writes(/The module listens/)
-    expect(started.text).toContain('PLAT-MOD-5001')
-    expect(started.text).not.toMatch(/^configure$/m)
+    await module.writes(/The module listens/)
+    expect(module.text).toContain('PLAT-MOD-5001')
+    expect(module.text).not.toMatch(/^configure$/m)
   })
 
   test('listens on the socket of a crashed instance, and without write permissions', async () => {
     const env = await socketEnv()
-    const crashed = program('calm', env)
-    await crashed.writes(/The module listens/)
-    await crashed.kill()
+    const crashedModule = program('calm', env)
+    await crashedModule.writes(/The module listens/)
+    await crashedModule.kill()
     expect(existsSync(env[environmentNames.socket])).toBe(true)
     await program('calm', env).writes(/The module listens/)
     const readOnly = program('calm', await socketEnv(), ['--permission', '--allow-fs-read=*'])
@@ -166,8 +166,8 @@ describe('a module process', () => {
   })
 
   test('listens on HOST and PORT without a socket path', async () => {
-    const started = program('calm', { PORT: '0', HOST: '127.0.0.1', ...token })
-    const [, address] = await started.writes(/"address":"(127\.0\.0\.1:\d+)"/)
+    const module = program('calm', { PORT: '0', HOST: '127.0.0.1', ...token })
+    const [, address] = await module.writes(/"address":"(127\.0\.0\.1:\d+)"/)
     const response = await fetch(`http://${address}/_platform/v1/describe`, { headers: { 'x-platform-token': 'x' } })
     expect(await response.json()).toMatchObject({ id: 'calm', state: 'Loading' })
   })
@@ -178,8 +178,8 @@ describe('a module process', () => {
     ['on a port that is too large', { PORT: '65536', ...token }, 'PORT is 65536'],
     ['in a missing folder', { [environmentNames.socket]: 'no/such/folder/m.sock', ...token }, 'm.sock'],
   ] as const)('does not listen %s', async ([, env, reason]) => {
-    const started = program('calm', env)
-    expect((await started.ended).exitCode).toBe(1)
-    expect(started.text).toContain(reason)
+    const module = program('calm', env)
+    expect((await module.ended).exitCode).toBe(1)
+    expect(module.text).toContain(reason)
   })
 })

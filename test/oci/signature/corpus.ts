@@ -38,11 +38,11 @@ const inOrder =
     for (const store of stores) await store(fixtures, layout)
   }
 
-const rewritten = (from: string | RegExp, to: string): Changes => ({
+const rewrite = (from: string | RegExp, to: string): Changes => ({
   text: (text) => Buffer.from(text.toString().replace(from, to)),
 })
 
-const flipped = (bytes: Buffer): Buffer => {
+const flipBit = (bytes: Buffer): Buffer => {
   const copy = Buffer.from(bytes)
   copy[copy.length - 3]! ^= 1
   return copy
@@ -52,7 +52,7 @@ const withEnvelope = (bundle: { dsseEnvelope: object }, members: object): object
   ...bundle,
   dsseEnvelope: { ...bundle.dsseEnvelope, ...members },
 })
-const twice = (bundle: { dsseEnvelope: { signatures: object[] } }): object =>
+const signTwice = (bundle: { dsseEnvelope: { signatures: object[] } }): object =>
   withEnvelope(bundle, { signatures: Array(2).fill(bundle.dsseEnvelope.signatures[0]) })
 const material = (verificationMaterial?: object): Changes => ({ bundle: (each) => ({ ...each, verificationMaterial }) })
 const secondSubject = `"subject":[{"digest":{"sha256":"${'0'.repeat(64)}"}},`
@@ -64,7 +64,7 @@ const bundles: [name: string, expected: Case[1], changes: Changes][] = [
   ['that is a number', 'broken_signature', { bundle: () => 7 }],
   ['without an envelope', 'broken_signature', { bundle: (each) => ({ ...each, dsseEnvelope: undefined }) }],
   ['without signatures', 'broken_signature', { bundle: (each) => withEnvelope(each, { signatures: [] }) }],
-  ['with two signatures', 'broken_signature', { bundle: twice }],
+  ['with two signatures', 'broken_signature', { bundle: signTwice }],
   ['with another payload type', 'broken_signature', { payloadType: 'text/plain' }],
   [
     'with another payload type than was signed',
@@ -74,10 +74,10 @@ const bundles: [name: string, expected: Case[1], changes: Changes][] = [
   ['with a certificate instead of a key', 'broken_signature', material({ certificate: { rawBytes: 'AAAA' } })],
   ['without verification material', 'broken_signature', material()],
   ['with the hint of another key', 'verified', material({ publicKey: { hint: 'other' } })],
-  ['with another predicate', 'signature_of_other_image', rewritten('cosign/sign', 'cosign/vuln')],
-  ['with an older statement type', 'signature_of_other_image', rewritten('Statement/v1', 'Statement/v0.1')],
-  ['with two subjects, one of them the image', 'verified', rewritten('"subject":[', secondSubject)],
-  ['without a subject', 'signature_of_other_image', rewritten(/"subject":\[.*?\]/, '"subject":[]')],
+  ['with another predicate', 'signature_of_other_image', rewrite('cosign/sign', 'cosign/vuln')],
+  ['with an older statement type', 'signature_of_other_image', rewrite('Statement/v1', 'Statement/v0.1')],
+  ['with two subjects, one of them the image', 'verified', rewrite('"subject":[', secondSubject)],
+  ['without a subject', 'signature_of_other_image', rewrite(/"subject":\[.*?\]/, '"subject":[]')],
 ]
 
 const withLogEntry: Changes = {
@@ -88,9 +88,9 @@ const withLogEntry: Changes = {
 }
 
 async function storeWithTwoLayers(fixtures: SignatureFixtures): Promise<void> {
-  const stored = await put.referrer(fixtures, fixtures.ours, 'p256')
-  const manifest = (await fixtures.registry.manifest(repository, stored.digest))?.content as Manifest
-  await fixtures.registry.remove(repository, stored.digest)
+  const bundle = await put.referrer(fixtures, fixtures.ours, 'p256')
+  const manifest = (await fixtures.registry.manifest(repository, bundle.digest))?.content as Manifest
+  await fixtures.registry.remove(repository, bundle.digest)
   const layers = [...manifest.layers, ...manifest.layers]
   const bytes = Buffer.from(JSON.stringify({ ...manifest, layers }))
   await fixtures.registry.putManifest(repository, 'two', bytes, manifest.mediaType)
@@ -111,7 +111,7 @@ const certified = (text: Buffer) => ({
   'dev.sigstore.cosign/certificate': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
   'dev.sigstore.cosign/bundle': '{"SignedEntryTimestamp":"AAAA"}',
 })
-const atomic = rewritten('cosign container', 'atomic container')
+const atomic = rewrite('cosign container', 'atomic container')
 
 const documentCases: Case[] = [
   ...bundles.map(([name, expected, changes]): Case => [
@@ -128,8 +128,8 @@ const documentCases: Case[] = [
   ['a certificate and a log entry with an untrusted key', 'unknown_key', tagged(certified), tag],
 ]
 
-const past = '2020-01-01T00:00:00Z'
-const future = '2100-01-01T00:00:00Z'
+const pastDate = '2020-01-01T00:00:00Z'
+const futureDate = '2100-01-01T00:00:00Z'
 
 const lists: [name: string, expected: Case[1], ...limits: Partial<TrustedKey>[]][] = [
   ['a key for the repository', 'verified', { repositories: ['team/hello'] }],
@@ -144,13 +144,13 @@ const lists: [name: string, expected: Case[1], ...limits: Partial<TrustedKey>[]]
   ['a key for a local registry', 'key_out_of_scope', { repositories: ['localhost/team', 'localhost:1/team'] }],
   ['a key for no repository', 'key_out_of_scope', { repositories: [] }],
   ['a key for an empty name', 'key_out_of_scope', { repositories: ['', '/'] }],
-  ['a valid key', 'verified', { notBefore: past, notAfter: future }],
-  ['an expired key', 'key_out_of_time', { notAfter: past }],
-  ['a key that is not yet valid', 'key_out_of_time', { notBefore: future }],
+  ['a valid key', 'verified', { notBefore: pastDate, notAfter: futureDate }],
+  ['an expired key', 'key_out_of_time', { notAfter: pastDate }],
+  ['a key that is not yet valid', 'key_out_of_time', { notBefore: futureDate }],
   ['a key with an invalid end date', 'key_out_of_time', { notAfter: 'some day' }],
   ['a key with an invalid start date', 'key_out_of_time', { notBefore: 'some day' }],
-  ['an expired and a valid entry', 'verified', { notAfter: past }, {}],
-  ['an expired and a foreign entry', 'key_out_of_time', { notAfter: past }, { repositories: ['elsewhere'] }],
+  ['an expired and a valid entry', 'verified', { notAfter: pastDate }, {}],
+  ['an expired and a foreign entry', 'key_out_of_time', { notAfter: pastDate }, { repositories: ['elsewhere'] }],
 ]
 
 const keyCases = lists.map(([name, expected, ...limits]): Case => {
@@ -160,12 +160,12 @@ const keyCases = lists.map(([name, expected, ...limits]): Case => {
 function casesOf(key: KeyName): Case[] {
   const signed: Store = ({ registry, ours }, layout) =>
     signImage(registry, repository, ours, privatePem(key), { layout })
-  const trusted = { keys: [trust(key)] }
+  const options = { keys: [trust(key)] }
   return [
-    [`signed with ${key}`, 'verified', signedBy(key), trusted],
-    [`signed by signImage with ${key}`, 'verified', signed, trusted],
+    [`signed with ${key}`, 'verified', signedBy(key), options],
+    [`signed by signImage with ${key}`, 'verified', signed, options],
     [`signed with untrusted ${key}`, 'unknown_key', signedBy(key), { keys: [trust('other')] }],
-    [`changed after signing with ${key}`, 'unknown_key', signedBy(key, { payload: flipped }), trusted],
+    [`changed after signing with ${key}`, 'unknown_key', signedBy(key, { payload: flipBit }), options],
   ]
 }
 
@@ -192,11 +192,11 @@ const noJson = { text: () => Buffer.from('no JSON') }
 const otherType = signedBy('p256', { mediaType: 'application/json' })
 
 const damages: Case[] = [
-  ['a changed signature', 'unknown_key', invalidSignature(flipped)],
+  ['a changed signature', 'unknown_key', invalidSignature(flipBit)],
   ['a truncated signature', 'unknown_key', invalidSignature((each) => each.subarray(0, 20))],
   ['an empty signature', 'unknown_key', invalidSignature(() => Buffer.of())],
   ['a repeated signature', 'unknown_key', invalidSignature((each) => Buffer.concat([each, each]))],
-  ['a payload without a digest', 'signature_of_other_image', signedBy('p256', rewritten(/sha256/g, 'SHA256'))],
+  ['a payload without a digest', 'signature_of_other_image', signedBy('p256', rewrite(/sha256/g, 'SHA256'))],
   ['a payload that is not JSON', 'signature_of_other_image', signedBy('p256', noJson)],
   ['a layer of another media type', 'broken_signature', otherType],
   ['a missing payload', 'broken_signature', inOrder(signedBy('p256'), async ({ registry }) => registry.blobs.clear())],

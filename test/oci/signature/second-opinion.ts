@@ -17,9 +17,9 @@ export function secondOpinion(
   keys: readonly TrustedKey[],
   atMs: number,
 ): boolean {
-  const usable = keys.filter((key) => maySign(key, repository, atMs)).map(({ pem }) => createPublicKey(pem))
+  const usableKeys = keys.filter((key) => maySign(key, repository, atMs)).map(({ pem }) => createPublicKey(pem))
   return digests.some((digest) =>
-    usable.some(
+    usableKeys.some(
       (key) => hasStatement(registry, repository, digest, key) || hasPayload(registry, repository, digest, key),
     ),
   )
@@ -81,8 +81,11 @@ function hasPayload(registry: MemoryRegistry, repository: string, image: string,
     const signature = annotations?.['dev.cosignproject.cosign/signature']
     if (mediaType !== 'application/vnd.dev.cosign.simplesigning.v1+json' || !payload || !signature) return false
     if (!isAcceptedMessage(payload, Buffer.from(signature, 'base64'), key)) return false
-    const critical = attempt(() => JSON.parse(payload.toString()))?.critical
-    return critical?.type === 'cosign container image signature' && critical.image['docker-manifest-digest'] === image
+    const criticalPart = attempt(() => JSON.parse(payload.toString()))?.critical
+    return (
+      criticalPart?.type === 'cosign container image signature' &&
+      criticalPart.image['docker-manifest-digest'] === image
+    )
   })
 }
 

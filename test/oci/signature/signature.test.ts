@@ -39,7 +39,7 @@ test.each(cases)(
 
 const changes = array(tuple(nat(5000), integer({ min: 1, max: 255 })), { minLength: 1, maxLength: 3 })
 
-function changed(bytes: Buffer, places: [number, number][]): Buffer {
+function changeBytes(bytes: Buffer, places: [number, number][]): Buffer {
   const copy = Buffer.from(bytes)
   for (const [place, by] of places) copy[place % copy.length] = (copy[place % copy.length]! + by) & 255
   return copy
@@ -50,8 +50,8 @@ test('does not verify a changed payload or signature', () =>
     asyncProperty(changes, changes, async (inPayload, inSignature) => {
       for (const layout of ['referrer', 'tag'] as const) {
         const [one, two] = [await startSignatureFixtures(), await startSignatureFixtures()]
-        await put[layout](one, one.ours, 'p256', { payload: (each) => changed(each, inPayload) })
-        await put[layout](two, two.ours, 'p256', { signature: (each) => changed(each, inSignature) })
+        await put[layout](one, one.ours, 'p256', { payload: (each) => changeBytes(each, inPayload) })
+        await put[layout](two, two.ours, 'p256', { signature: (each) => changeBytes(each, inSignature) })
         const verdicts = [await verify(one), await verify(two)]
         expect(verdicts.map(({ isVerified }) => isVerified)).toEqual([isUnchanged(inPayload), false])
       }
@@ -61,7 +61,7 @@ test('does not verify a changed payload or signature', () =>
 
 /** Whether the changes cancel each other out. */
 const isUnchanged = (places: [number, number][]): boolean =>
-  places.length > 1 && changed(Buffer.alloc(5000), places).every((each) => each === 0)
+  places.length > 1 && changeBytes(Buffer.alloc(5000), places).every((each) => each === 0)
 
 describe('writes signatures in the format of cosign', () => {
   test('under the tag', async () => {
@@ -290,10 +290,10 @@ describe('a registry error', () => {
   test('at the list of referrers does not hide a signature under the tag', async () => {
     const fixtures = await startSignatureFixtures()
     const failure = new RegistryError('invalid', 'no list')
-    const broken = { ...fixtures, registry: { ...fixtures.registry, referrers: () => Promise.reject(failure) } }
-    expect(await verify(broken)).toMatchObject({ problem: 'broken_signature' })
+    const brokenFixtures = { ...fixtures, registry: { ...fixtures.registry, referrers: () => Promise.reject(failure) } }
+    expect(await verify(brokenFixtures)).toMatchObject({ problem: 'broken_signature' })
     await put.tag(fixtures, fixtures.ours, 'p256')
-    expect(await verify(broken)).toMatchObject({ isVerified: true })
+    expect(await verify(brokenFixtures)).toMatchObject({ isVerified: true })
   })
 
   test('of another class is rethrown', async () => {

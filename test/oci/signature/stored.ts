@@ -37,10 +37,10 @@ export async function startSignatureFixtures() {
   const put = (content: object, tag: string) =>
     registry.putManifest(repository, tag, Buffer.from(JSON.stringify(content)), mediaTypes.manifest)
   const image = { schemaVersion: 2, mediaType: mediaTypes.manifest, layers: [] }
-  const ours = await put({ ...image, annotations: { image: 'ours' } }, 'ours')
-  const theirs = await put({ ...image, annotations: { image: 'theirs' } }, 'theirs')
-  const index = await put({ schemaVersion: 2, mediaType: mediaTypes.index, manifests: [ours] }, 'index')
-  return { registry, ours: ours.digest, theirs: theirs.digest, index: index.digest }
+  const ourImage = await put({ ...image, annotations: { image: 'ours' } }, 'ours')
+  const theirImage = await put({ ...image, annotations: { image: 'theirs' } }, 'theirs')
+  const index = await put({ schemaVersion: 2, mediaType: mediaTypes.index, manifests: [ourImage] }, 'index')
+  return { registry, ours: ourImage.digest, theirs: theirImage.digest, index: index.digest }
 }
 
 export type SignatureFixtures = Awaited<ReturnType<typeof startSignatureFixtures>>
@@ -70,19 +70,19 @@ export const put: Record<
       payloadType = statementType,
       bundle = identity,
     } = changes
-    const signed = text(statement(changes.names ?? digest))
-    const signatureBytes = signature(signBytes(key, envelopeBytes(payloadType, signed), changes.hash))
-    const document = JSON.parse(serializeBundle(payload(signed), signatureBytes, 'any').toString())
+    const statementBytes = text(statement(changes.names ?? digest))
+    const signatureBytes = signature(signBytes(key, envelopeBytes(payloadType, statementBytes), changes.hash))
+    const document = JSON.parse(serializeBundle(payload(statementBytes), signatureBytes, 'any').toString())
     document.dsseEnvelope.payloadType = payloadType
-    const changed = bundle(document)
-    const bytes = Buffer.isBuffer(changed) ? changed : Buffer.from(JSON.stringify(changed))
+    const changedBundle = bundle(document)
+    const bytes = Buffer.isBuffer(changedBundle) ? changedBundle : Buffer.from(JSON.stringify(changedBundle))
     return putBundle(registry, digest, bytes, changes.mediaType)
   },
   async tag({ registry }, digest, key, changes = {}) {
     const { text = identity, payload = identity, signature = identity, mediaType = simpleSigningType } = changes
-    const signed = text(simpleSigning(`registry.test/${repository}`, changes.names ?? digest))
-    const signatureBytes = signature(signBytes(key, signed, changes.hash ?? 'sha256'))
-    const blob = await registry.putBlob(repository, payload(signed))
+    const payloadBytes = text(simpleSigning(`registry.test/${repository}`, changes.names ?? digest))
+    const signatureBytes = signature(signBytes(key, payloadBytes, changes.hash ?? 'sha256'))
+    const blob = await registry.putBlob(repository, payload(payloadBytes))
     const annotations = { [signatureAnnotation]: signatureBytes.toString('base64') }
     return putTagged(registry, digest, [{ mediaType, ...blob, annotations }])
   },
@@ -90,12 +90,12 @@ export const put: Record<
 
 export async function putBundle(registry: MemoryRegistry, digest: string, bytes: Buffer, mediaType = bundleType) {
   const blob = await registry.putBlob(repository, bytes)
-  const empty = await registry.putBlob(repository, Buffer.from('{}'))
+  const emptyBlob = await registry.putBlob(repository, Buffer.from('{}'))
   return registry.putReferrer(repository, {
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
     artifactType: bundleType,
-    config: { mediaType: mediaTypes.empty, ...empty },
+    config: { mediaType: mediaTypes.empty, ...emptyBlob },
     layers: [{ mediaType, ...blob }],
     subject: { mediaType: mediaTypes.manifest, digest, size: 1 },
   })
@@ -103,8 +103,8 @@ export async function putBundle(registry: MemoryRegistry, digest: string, bytes:
 
 export async function putTagged(registry: MemoryRegistry, digest: string, added: Descriptor[]) {
   const tag = `${digest.replace(':', '-')}.sig`
-  const existing = (await registry.manifest(repository, tag))?.content
-  const layers = [...(existing && 'layers' in existing ? existing.layers : []), ...added]
+  const existingManifest = (await registry.manifest(repository, tag))?.content
+  const layers = [...(existingManifest && 'layers' in existingManifest ? existingManifest.layers : []), ...added]
   const config = { mediaType: mediaTypes.config, digest: digestOf('{}'), size: 2 }
   const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.manifest, config, layers }))
   return registry.putManifest(repository, tag, bytes, mediaTypes.manifest)

@@ -68,8 +68,8 @@ export class FakePlatform {
   readonly #tokens = new Map<string, { usedWith?: string }>()
   readonly #server = createServer((request, response) => void this.#serve(request, response))
   readonly broker = new FakeBroker(this.#server, (clientId, password) => {
-    const checked = this.guard.check(`Relay ${password}`, `mqtt:${clientId}`, undefined)
-    return 'relayId' in checked && clientId.startsWith(`test-${checked.relayId}-`)
+    const checkResult = this.guard.check(`Relay ${password}`, `mqtt:${clientId}`, undefined)
+    return 'relayId' in checkResult && clientId.startsWith(`test-${checkResult.relayId}-`)
   })
   #enrolled: object | undefined
   collectsFacts = false
@@ -159,10 +159,10 @@ export class FakePlatform {
 
   async #respond(call: Call): Promise<Reply> {
     if (call.name === 'enroll') return this.#enroll(EnrollRequest.parse(parse(call)))
-    const checked = this.guard.check(call.request.headers.authorization, call.request.url ?? '', call.body)
-    if ('rejection' in checked) {
-      this.rejections.push(checked.rejection)
-      return { status: 401, body: { error: checked.rejection === 'revoked' ? 'relay_revoked' : 'unauthenticated' } }
+    const checkResult = this.guard.check(call.request.headers.authorization, call.request.url ?? '', call.body)
+    if ('rejection' in checkResult) {
+      this.rejections.push(checkResult.rejection)
+      return { status: 401, body: { error: checkResult.rejection === 'revoked' ? 'relay_revoked' : 'unauthenticated' } }
     }
     return call.name === 'heartbeat' ? this.#heartbeat(call) : this.#act(call)
   }
@@ -245,15 +245,20 @@ export class FakePlatform {
 
   #claimsFor(heartbeat: Heartbeat): { claims: object[]; jobs: string[]; moreJobs: boolean } {
     const { claimKey } = heartbeat
-    const made = this.jobs.filter((job) => claimKey !== undefined && job.claimKey === claimKey && !job.completion)
-    const jobs = made.length > 0 ? made : this.jobs.filter(({ isOffered }) => isOffered).slice(0, heartbeat.freeSlots)
+    const earlierClaims = this.jobs.filter(
+      (job) => claimKey !== undefined && job.claimKey === claimKey && !job.completion,
+    )
+    const jobs =
+      earlierClaims.length > 0
+        ? earlierClaims
+        : this.jobs.filter(({ isOffered }) => isOffered).slice(0, heartbeat.freeSlots)
     const claims = jobs.map((job) => ({ jobId: job.id, ...job.take(claimKey) }))
     return { claims, jobs: [], moreJobs: this.jobs.some(({ isOffered }) => isOffered) }
   }
 
   #jobsFor({ freeSlots }: Heartbeat): string[] {
-    const offered = this.jobs.filter(({ isOffered }) => isOffered)
-    return offered.slice(0, freeSlots).map(({ id }) => id)
+    const offeredJobs = this.jobs.filter(({ isOffered }) => isOffered)
+    return offeredJobs.slice(0, freeSlots).map(({ id }) => id)
   }
 
   #cancelledFor({ running }: Heartbeat): string[] {
@@ -373,10 +378,10 @@ export function signStatement(statement: Statement, signer: Signer): string {
   const { jobId, clusterId, payload, exp = inOneHour().getTime() / 1000 } = statement
   const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
   const header = { alg: 'EdDSA', typ: 'job-statement+jws', kid: signer.kid }
-  const signed = [header, { jobId, clusterId, payloadSha256, exp }]
+  const signingInput = [header, { jobId, clusterId, payloadSha256, exp }]
     .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
     .join('.')
-  return `${signed}.${sign(null, Buffer.from(signed), signer.privateKey).toString('base64url')}`
+  return `${signingInput}.${sign(null, Buffer.from(signingInput), signer.privateKey).toString('base64url')}`
 }
 
 export function newId(prefix: string): string {

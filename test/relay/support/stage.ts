@@ -55,8 +55,8 @@ function olderNode(): string {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'))
   const path = folders.map((folder) => join(folder, 'node')).find((candidate) => existsSync(candidate))
   if (path === undefined) return process.execPath
-  const major = Number(/^v(\d+)/.exec(execFileSync(path, ['--version'], { encoding: 'utf8' }))?.[1])
-  return major >= 20 ? path : process.execPath
+  const majorVersion = Number(/^v(\d+)/.exec(execFileSync(path, ['--version'], { encoding: 'utf8' }))?.[1])
+  return majorVersion >= 20 ? path : process.execPath
 }
 
 interface StageSettings extends RelaySettings {
