@@ -40,6 +40,6 @@ function staticAccess({ entries, moduleRequest }: StaticImport): string {
 const dynamicAccess = (name: string): string =>
   `Promise.resolve({__proto__:${builtinAccess(name)},default:${builtinAccess(name)}})`
 
-/** Empty if the specifier is computed. */
+/** Returns an empty text if the specifier is computed. */
 const specifierOf = ({ moduleRequest: { start, end } }: DynamicImport, text: string): string =>
   /^(["'`])([^"'`$]+)\1$/.exec(text.slice(start, end))?.[2] ?? ''

@@ -151,7 +151,7 @@ export async function pinAssets(assetsDir: string, folder: string): Promise<void
   await Promise.all(assets.map(({ file }) => copyFile(join(assetsDir, file), join(folder, file))))
 }
 
-/** Newest modification time; 0 without files. */
+/** Returns the newest modification time; 0 without files. */
 async function lastModifiedMs(paths: readonly string[]): Promise<number> {
   const times = paths.map(async (path) => {
     const entry = await stat(path).catch(() => undefined)

@@ -32,7 +32,7 @@ export interface Layer {
   diffId: string
 }
 
-/** Lowest first. */
+/** Returns the layers of an image, lowest first. */
 export const layersOf = ({ manifest, config }: Image): Layer[] =>
   manifest.layers.map((descriptor, index) => ({ descriptor, diffId: config.rootfs.diff_ids[index] ?? '' }))
 

@@ -22,7 +22,7 @@ export const withTag = ({ mediaType, digest, size }: Descriptor, tag: string | u
   ...(tag !== undefined && { annotations: { [refNameAnnotation]: tag } }),
 })
 
-/** Undefined if the descriptor has no tag or an invalid one. */
+/** Returns undefined if the descriptor has no tag or an invalid one. */
 export const tagOf = ({ annotations }: Descriptor): string | undefined =>
   /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/.exec(annotations?.[refNameAnnotation] ?? '')?.[0]
 
@@ -69,7 +69,7 @@ function documentOf<Schema extends z.ZodType>(schema: Schema, body: Buffer): z.o
   }
 }
 
-/** Undefined if the folder is not a layout yet. Throws `RegistryError`. */
+/** Returns undefined if the folder is not a layout yet. Throws `RegistryError`. */
 export async function readIndex(folder: string): Promise<Descriptor[] | undefined> {
   const path = join(folder, 'index.json')
   const exists = await stat(path).then(

@@ -70,5 +70,5 @@ async function tarOf(packedFiles: ReadonlyMap<string, PackedFile>): Promise<Buff
   return buffer(archive)
 }
 
-/** The same order on every machine, independent of the locale. */
+/** Gives the same order on every machine, independent of the locale. */
 const byCodeUnit = (left: string, right: string): number => (left < right ? -1 : Number(left > right))

@@ -13,7 +13,7 @@ const referencePattern = new RegExp(
   String.raw`^(?<registry>${host})/(?<repository>${part}(?:/${part})*)(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$`,
 )
 
-/** Undefined if the text is malformed, longer than 512 characters, or names no registry. */
+/** Returns undefined if the text is malformed, longer than 512 characters, or names no registry. */
 export function parseReference(text: string): ImageReference | undefined {
   const groups = text.length <= 512 ? referencePattern.exec(text)?.groups : undefined
   if (groups === undefined) return undefined
@@ -24,5 +24,5 @@ export function parseReference(text: string): ImageReference | undefined {
 export const formatReference = ({ registry, repository, tag, digest }: ImageReference): string =>
   `${registry}/${repository}${tag === undefined ? '' : `:${tag}`}${digest === undefined ? '' : `@${digest}`}`
 
-/** Prefers the digest to the tag; `latest` if there is neither. */
+/** Returns the digest, else the tag, else `latest`. */
 export const targetOf = ({ tag, digest }: ImageReference): string => digest ?? tag ?? 'latest'

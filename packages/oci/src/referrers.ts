@@ -25,7 +25,7 @@ export async function listReferrers(
  */
 const statusesWithoutApi = [400, 404, 405, 406, 501, 301, 302, 303, 307, 308]
 
-/** Undefined if the registry has no referrers API. */
+/** Returns undefined if the registry has no referrers API. */
 async function referrersFromApi(
   target: RepositoryConnection,
   digest: string,

@@ -19,7 +19,7 @@ const tagBytes = 16
 const scryptOptions = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }
 const minPassphraseLength = 12
 
-/** Omits the line break at the end of the file. Throws `BackupError` if the passphrase cannot be read or used. */
+/** Reads a passphrase, without the line break at the end of the file. Throws `BackupError` if it cannot be used. */
 export async function readPassphrase(path: string): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw new BackupError(`The passphrase cannot be read from ${path} (PLAT_BACKUP_PASSPHRASE_FILE).`, { cause: error })

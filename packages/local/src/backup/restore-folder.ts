@@ -66,7 +66,7 @@ async function requireEmpty(dataDir: string): Promise<void> {
   )
 }
 
-/** Empty folders do not count: they may be mount points. */
+/** Finds a file in a folder. Ignores empty folders, because they may be mount points. */
 async function findFirstFile(folder: string, isTop = true): Promise<string | undefined> {
   for (const name of (await readdir(folder)).toSorted()) {
     if (isTop && (ignoredNames.has(name) || name === restoringFolder)) continue

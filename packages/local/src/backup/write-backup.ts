@@ -94,7 +94,7 @@ async function addAll(archive: Pack, dataDir: string): Promise<Manifest> {
   return manifest
 }
 
-/** Sorted paths of all files to save. */
+/** Returns the sorted paths of all files to save. */
 async function filesBelow(dataDir: string, folder = ''): Promise<string[]> {
   const entries = await readdir(join(dataDir, folder), { withFileTypes: true })
   const paths = entries

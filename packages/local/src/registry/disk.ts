@@ -40,13 +40,13 @@ const ifMissing =
     throw error
   }
 
-/** Sorted; empty if the folder does not exist. */
+/** Returns sorted names; none if the folder does not exist. */
 export const namesIn = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(ifMissing<string[]>([]))).toSorted()
 
-/** Undefined if the file does not exist. */
+/** Returns undefined if the file does not exist. */
 export const sizeOf = async (path: string): Promise<number | undefined> =>
   (await stat(path).catch(ifMissing(undefined)))?.size
 
-/** Undefined if the file does not exist. */
+/** Returns undefined if the file does not exist. */
 export const textOf = (path: string): Promise<string | undefined> => readFile(path, 'utf8').catch(ifMissing(undefined))

@@ -20,7 +20,7 @@ export const isRepository = (text: string): boolean => text.length <= maximumNam
 
 const isReference = (text: string): boolean => isDigest(text) || tagName.test(text)
 
-/** Undefined for a path outside the API. Valid names need no percent-encoding. */
+/** Returns undefined for a path outside the API. Valid names need no percent-encoding. */
 export function parsePath(path: string): Target | undefined {
   if (path === '/v2' || path === '/v2/') return { kind: 'base' }
   if (path === '/v2/_catalog') return { kind: 'catalog' }

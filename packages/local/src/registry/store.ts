@@ -16,7 +16,7 @@ export interface StoredManifest {
  */
 export interface Store {
   disk: Disk
-  /** Undefined if the repository does not have the blob. */
+  /** Returns undefined if the repository does not have the blob. */
   blob: (repository: string, digest: string) => Promise<{ path: string; size: number } | undefined>
   /** Moves a draft with a verified digest into the store. */
   storeBlob: (repository: string, digest: string, draft: string) => Promise<void>
@@ -32,10 +32,10 @@ export interface Store {
   setTag: (repository: string, tag: string, digest: string) => Promise<void>
   /** Removes a tag or, by digest, a manifest with all its tags. Returns whether it existed. */
   removeManifest: (repository: string, reference: string) => Promise<boolean>
-  /** Sorted; undefined for a repository that never had a manifest. */
+  /** Returns sorted tags; undefined for a repository that never had a manifest. */
   tags: (repository: string) => Promise<string[] | undefined>
   referrers: (repository: string, subject: string) => Promise<StoredManifest[]>
-  /** Sorted; only repositories with a manifest. */
+  /** Returns the sorted names of the repositories that have a manifest. */
   repositories: () => Promise<string[]>
 }
 

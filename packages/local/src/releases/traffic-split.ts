@@ -15,7 +15,7 @@ export interface TrafficSplit {
   invoke: FunctionPool['invoke']
   /** Returns the uncounted `invoke` of the current or the staged version; undefined for any other version. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
-  /** Undefined for a version that does not run. */
+  /** Returns undefined for a version that does not run. */
   unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined
   /** The version that serves all traffic except the share of the staged one. */
   current: () => InstalledRelease

@@ -41,7 +41,7 @@ export interface ParsedBundle {
   signature: Buffer
 }
 
-/** Undefined for any other document. Does not inspect the payload. */
+/** Returns undefined for any other document. Does not inspect the payload. */
 export function parseBundle(bytes: Buffer): ParsedBundle | undefined {
   const { data } = Bundle.safeParse(parseJson(bytes))
   if (data === undefined) return undefined

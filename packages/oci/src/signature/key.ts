@@ -30,7 +30,7 @@ function hashesOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: crypto.KeyOb
   return hash === undefined ? [] : [...new Set([hash, 'sha256'])]
 }
 
-/** Undefined for other content, such as a private key, and for unsupported or weak keys. */
+/** Returns undefined for other content, such as a private key, and for unsupported or weak keys. */
 export function readPublicKey(pem: string): crypto.KeyObject | undefined {
   if (!pem.trimStart().startsWith('-----BEGIN PUBLIC KEY-----')) return undefined
   try {

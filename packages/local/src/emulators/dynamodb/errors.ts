@@ -15,7 +15,7 @@ export function isAwsError(error: unknown): error is AwsError {
   return error instanceof Error && 'statusCode' in error && 'body' in error
 }
 
-/** Omits the namespace, as `error.name` of the SDK does. */
+/** Returns the name without its namespace, as `error.name` of the SDK does. */
 export function errorName(error: AwsError): string {
   return String(error.body['__type']).split('#').at(-1) ?? ''
 }

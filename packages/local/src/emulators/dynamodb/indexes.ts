@@ -47,7 +47,7 @@ export function writeCost(before: Item | undefined, after: Item | undefined, cha
   return cost
 }
 
-/** Undefined if the item lacks a key attribute of the index. */
+/** Returns undefined if the item lacks a key attribute of the index. */
 function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | undefined): IndexRow | undefined {
   if (!item || !index.KeySchema.every(({ AttributeName }) => hasKeyAttribute(table, AttributeName, item)))
     return undefined
