@@ -439,7 +439,7 @@ test('counts purged jobs', async () => {
 test('a failed projection transaction counts no job', async () => {
   const { caller, enrolled, organisationId } = await callerWithEmptyOutbox()
   await dispatchedJob(caller, enrolled)
-  const outbox = { organisationId, counts: await countsOf(organisationId), named: [] }
+  const outbox = { organisationId, counts: await countsOf(organisationId), projectedIds: [] }
   const writes = writesWithCounts(outbox, await pendingRecords(organisationId), [historyProjection])
   expect(writes).toHaveLength(1)
   const failingWrite = patch(keys.outbox(organisationId, 'missing'), { set: { x: 1 } })

@@ -12,7 +12,7 @@ import { requestInstall } from '@platform/core/modules/install'
 import { parseManifest } from '@platform/core/modules/manifest'
 import * as Module from '@platform/core/modules/module'
 import { readRoutes, reserveRoutesWrite } from '@platform/core/modules/routes'
-import { sdkRange, sdkVersion } from '@platform/core/modules/sdk-range'
+import { toNpmRange, sdkVersion } from '@platform/core/modules/sdk-range'
 import { notificationFor } from '@platform/core/notifications/templates'
 import { sdkVersion as sdkOfModules } from '@platform/modules/protocol'
 import { warningsOf } from '@platform/worker/modules/lifecycle/description'
@@ -223,7 +223,7 @@ test.each([
   ['latest', undefined],
   ['9'.repeat(128), undefined],
 ])('converts the range %j to %j', (text, range) => {
-  expect(sdkRange(text)).toBe(range)
+  expect(toNpmRange(text)).toBe(range)
 })
 
 test('lists a module with many warnings', async () => {

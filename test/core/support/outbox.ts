@@ -72,7 +72,7 @@ export async function projectionWrites(
 ): Promise<WriteItem[]> {
   const writes = projections.map(async (projection) => projection.writes?.(organisationId, records) ?? [])
   return [
-    ...writesWithCounts({ organisationId, counts, named: [] }, records, projections),
+    ...writesWithCounts({ organisationId, counts, projectedIds: [] }, records, projections),
     ...(await Promise.all(writes)).flat(),
   ]
 }

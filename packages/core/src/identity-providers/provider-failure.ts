@@ -18,8 +18,8 @@ const titles: Record<ProviderProblem, string> = {
 }
 
 /**
- * Stores the failure, and reports it with an audit entry and a notification of administrators. Only logs further
- * failures of the same kind within an hour. Never throws, because the response to the user must not depend on the report.
+ * Stores the failure, and reports it with an audit entry and a notification of administrators. Only logs a repetition
+ * within an hour. Never throws, because the response to the user must not depend on the report.
  */
 export async function reportFailure(
   { id, organisationId, type, displayName, failures }: ProviderRecord,

@@ -278,7 +278,7 @@ async function claimResponse(
     iat: nowSeconds(),
     exp: nowSeconds() + statementSeconds,
   }
-  // Called before `signStatement`, because it may read a newer key.
+  // This call may read a newer key, so it comes before `signStatement`, which then uses that key.
   const successors = await successorsFor(statementKey)
   const statement = await signStatement(claims)
   const leaseExpiresAt = iso(job.leaseRenewedAtMs + leaseMs)

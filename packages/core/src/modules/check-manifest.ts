@@ -2,7 +2,7 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 import { parseReference } from '@platform/oci/reference'
 import { iconNames } from './icons.ts'
 import { isUnder } from './routes.ts'
-import { sdkRange } from './sdk-range.ts'
+import { toNpmRange } from './sdk-range.ts'
 
 export interface ManifestProblem {
   path: readonly (string | number)[]
@@ -14,7 +14,7 @@ export interface ManifestProblem {
 const reservedId = 'catalog'
 
 /** Reserved for control requests of the platform. */
-const controlPaths = '/_platform'
+const controlPath = '/_platform'
 
 export const checkManifest = (manifest: ModuleManifest): ManifestProblem[] => [
   ...idProblems(manifest),
@@ -33,7 +33,7 @@ const idProblems = ({ metadata }: ModuleManifest): ManifestProblem[] =>
 
 function specProblems({ spec }: ModuleManifest): ManifestProblem[] {
   const problems: ManifestProblem[] = []
-  if (sdkRange(spec.sdkVersion) === undefined) {
+  if (toNpmRange(spec.sdkVersion) === undefined) {
     const message = 'must be an npm range, or one like [0.1.0,1.0.0)'
     problems.push({ path: ['spec', 'sdkVersion'], code: 'invalid_range', message })
   }
@@ -59,10 +59,10 @@ const slotProblems = ({ metadata, spec }: ModuleManifest): ManifestProblem[] =>
   })
 
 function pathProblems({ spec }: ModuleManifest): ManifestProblem[] {
-  const message = `must not be below ${controlPaths}`
+  const message = `must not be below ${controlPath}`
   const checks = spec.healthChecks.map(({ path }, index) => ({ value: path, path: ['healthChecks', index, 'path'] }))
   return [{ value: spec.healthEndpoint, path: ['healthEndpoint'] }, ...checks].flatMap(({ value, path }) =>
-    isUnder(value, controlPaths) ? [{ path: ['spec', ...path], code: 'reserved', message }] : [],
+    isUnder(value, controlPath) ? [{ path: ['spec', ...path], code: 'reserved', message }] : [],
   )
 }
 

@@ -20,7 +20,7 @@ type Consent = z.infer<typeof Consent>
 
 const attributeName = (moduleId: string): string => `module:${moduleId}`
 
-const none: Consent = { enabled: false, events: [] }
+const noConsent: Consent = { enabled: false, events: [] }
 
 const consentIn = (item: Item | undefined, moduleId: string): Consent | undefined => {
   const text = item?.[attributeName(moduleId)]
@@ -29,7 +29,7 @@ const consentIn = (item: Item | undefined, moduleId: string): Consent | undefine
 
 const consentTo = (item: Item | undefined, moduleId: string, publisher: string | undefined): Consent => {
   const consent = consentIn(item, moduleId)
-  return consent !== undefined && consent.publisher === publisher ? consent : none
+  return consent !== undefined && consent.publisher === publisher ? consent : noConsent
 }
 
 export type AllowedEvents = (module: { moduleId: string; publisher: string | undefined }) => readonly string[]
@@ -44,13 +44,13 @@ export async function readAllowedEvents(organisationId: string): Promise<Allowed
 
 export async function listConsents({ organisationId }: Caller): Promise<{ items: OrganisationModule[] }> {
   const [{ modules }, item] = await Promise.all([readModules(), get(keys.organisationModules(organisationId))])
-  const installed = modules.filter(isInstalled)
-  const ids = new Set(installed.map(({ id }) => id))
-  const absent = consentedIds(item).filter((id) => !ids.has(id))
+  const installedModules = modules.filter(isInstalled)
+  const ids = new Set(installedModules.map(({ id }) => id))
+  const absentIds = consentedIds(item).filter((id) => !ids.has(id))
   return {
     items: [
-      ...installed.map((module) => view(module, consentTo(item, module.id, publisherOf(module.release)))),
-      ...absent.map((id) => viewOfAbsent(id, consentIn(item, id))),
+      ...installedModules.map((module) => consentView(module, consentTo(item, module.id, publisherOf(module.release)))),
+      ...absentIds.map((id) => viewOfAbsent(id, consentIn(item, id))),
     ],
   }
 }
@@ -71,16 +71,16 @@ export async function setConsent(
   const [, item, consents] = await reauthorize(caller, ['users:admin'], [keys.module(moduleId), consentsKey])
   if (item === undefined) return withdrawFromAbsent(caller, moduleId, consentIn(consents, moduleId), change)
   const module = parseModule(item)
-  const declared = declaredEvents(module)
-  const { enabled, events = enabled ? declared : [] } = change
-  const unknown = events.flatMap((type, index): ErrorDetail[] =>
-    declared.includes(type)
+  const declaredTypes = declaredEvents(module)
+  const { enabled, events = enabled ? declaredTypes : [] } = change
+  const undeclaredErrors = events.flatMap((type, index): ErrorDetail[] =>
+    declaredTypes.includes(type)
       ? []
       : [{ in: 'body', path: `/events/${index}`, code: 'not_declared', message: 'is not declared by the module' }],
   )
-  if (unknown.length > 0) throw validationFailed(unknown)
+  if (undeclaredErrors.length > 0) throw validationFailed(undeclaredErrors)
   const consent = { enabled, events: [...new Set(events)], publisher: publisherOf(module.release) }
-  const response = view(module, consent)
+  const response = consentView(module, consent)
   const set = { [attributeName(moduleId)]: JSON.stringify(consent) }
   await commit(caller, {
     writes: [upsert(consentsKey, { set })],
@@ -94,10 +94,7 @@ export async function setConsent(
   return response
 }
 
-/**
- * Withdraws the consent to an uninstalled module. Otherwise, the consent would apply again if the module is
- * reinstalled.
- */
+/** Withdraws the consent to an uninstalled module, which would otherwise apply again when the module is reinstalled. */
 async function withdrawFromAbsent(
   caller: Caller,
   moduleId: string,
@@ -105,8 +102,8 @@ async function withdrawFromAbsent(
   { enabled }: OrganisationModuleChange,
 ): Promise<OrganisationModule> {
   if (enabled || consent === undefined) throw platformError('module_not_found')
-  const response = viewOfAbsent(moduleId, none)
-  const change = { set: { [attributeName(moduleId)]: JSON.stringify(none) } }
+  const response = viewOfAbsent(moduleId, noConsent)
+  const change = { set: { [attributeName(moduleId)]: JSON.stringify(noConsent) } }
   await commit(caller, {
     writes: [upsert(keys.organisationModules(caller.organisationId), change)],
     response,
@@ -118,7 +115,7 @@ async function withdrawFromAbsent(
 /** A manifest that another release of the platform has stored may have no events. */
 const declaredEvents = ({ release }: ModuleRecord): string[] => release.manifest.spec.events ?? []
 
-const view = (module: ModuleRecord, { enabled, events }: Consent): OrganisationModule => ({
+const consentView = (module: ModuleRecord, { enabled, events }: Consent): OrganisationModule => ({
   id: module.id,
   name: module.release.manifest.metadata.name,
   enabled,
@@ -127,7 +124,7 @@ const view = (module: ModuleRecord, { enabled, events }: Consent): OrganisationM
 })
 
 /** Shows a module that was uninstalled after an administrator had allowed events. */
-const viewOfAbsent = (id: string, { enabled, events }: Consent = none): OrganisationModule => ({
+const viewOfAbsent = (id: string, { enabled, events }: Consent = noConsent): OrganisationModule => ({
   id,
   name: id,
   enabled,

@@ -16,7 +16,7 @@ import { isSubscribed } from '../webhooks/record.ts'
  */
 
 export const eventRetentionSeconds = 24 * 3600
-const cacheMs = 2000
+const cacheTtlMs = 2000
 
 interface Subscriber {
   moduleId: string
@@ -27,8 +27,8 @@ interface Subscriber {
 let cache: { atMs: number; subscribers: readonly Subscriber[] } | undefined
 
 async function currentSubscribers(): Promise<readonly Subscriber[]> {
-  // The absolute difference, because the clock may be set back.
-  if (cache === undefined || Math.abs(now() - cache.atMs) >= cacheMs) {
+  // Uses the absolute difference, because the clock may be set back.
+  if (cache === undefined || Math.abs(now() - cache.atMs) >= cacheTtlMs) {
     const { reservations } = parseRoutes(await get(keys.moduleRoutes(), { stale: true }))
     const subscribers = [...reservations].map(([moduleId, { publisher, subscriptions = [] }]) => ({
       moduleId,
@@ -42,9 +42,9 @@ async function currentSubscribers(): Promise<readonly Subscriber[]> {
 
 const allowedCache = new BoundedCache<{ atMs: number; allowed: AllowedEvents }>(500)
 
-async function currentlyAllowed(organisationId: string): Promise<AllowedEvents> {
+async function currentAllowedEvents(organisationId: string): Promise<AllowedEvents> {
   const cached = allowedCache.get(organisationId)
-  if (cached !== undefined && Math.abs(now() - cached.atMs) < cacheMs) return cached.allowed
+  if (cached !== undefined && Math.abs(now() - cached.atMs) < cacheTtlMs) return cached.allowed
   const allowed = await readAllowedEvents(organisationId)
   allowedCache.set(organisationId, { atMs: now(), allowed })
   return allowed
@@ -59,13 +59,13 @@ export const moduleEventProjection: Projection = {
     if (!records.some(({ events }) => events.length > 0)) return
     const subscribers = await currentSubscribers()
     if (subscribers.length === 0) return
-    const allowed = await currentlyAllowed(organisationId)
-    const pending = subscribers.map((subscriber) => ({
+    const allowed = await currentAllowedEvents(organisationId)
+    const entries = subscribers.map((subscriber) => ({
       subscriber,
       items: itemsFor(subscriber, allowed(subscriber), records),
     }))
-    await batchPut(pending.flatMap(({ items }) => items))
-    const moduleIds = pending.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
+    await batchPut(entries.flatMap(({ items }) => items))
+    const moduleIds = entries.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
     moduleIdsByRecords.set(records, new Set(moduleIds))
   },
   /** If this message is lost, the next supervision run delivers the events. */

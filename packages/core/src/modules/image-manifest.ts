@@ -22,21 +22,21 @@ export async function manifestOf(
   { manifestUrl, isVerified }: { manifestUrl: string | undefined; isVerified: boolean },
 ): Promise<ModuleManifest> {
   if (manifestUrl === undefined) {
-    const embedded = await readEmbeddedManifest(source)
-    if (embedded === undefined) throw new PlatformError('image_not_a_module', noManifestMessage)
-    return embedded.manifest
+    const embeddedManifest = await readEmbeddedManifest(source)
+    if (embeddedManifest === undefined) throw new PlatformError('image_not_a_module', noManifestMessage)
+    return embeddedManifest.manifest
   }
-  const hosted = parseManifest(await fetchManifest(manifestUrl))
-  const embedded = isVerified ? await readEmbeddedManifest(source) : undefined
-  if (embedded !== undefined && !isDeepStrictEqual(embedded.document, hosted.document)) {
+  const hostedManifest = parseManifest(await fetchManifest(manifestUrl))
+  const embeddedManifest = isVerified ? await readEmbeddedManifest(source) : undefined
+  if (embeddedManifest !== undefined && !isDeepStrictEqual(embeddedManifest.document, hostedManifest.document)) {
     throw new PlatformError('manifest_mismatch', 'The manifest at manifestUrl is not the one in the signed image.')
   }
-  return hosted.manifest
+  return hostedManifest.manifest
 }
 
 const noManifestMessage = 'The image contains no module.json. Add it at /module.json, or set manifestUrl.'
 
-/** In the order of precedence. */
+/** Returns the paths in the order of precedence. */
 function manifestPaths({ config: { config } }: Image): string[] {
   const { WorkingDir: folder = '' } = config
   return ['/module.json', ...(folder === '' ? [] : [`${folder}/module.json`])]

@@ -89,13 +89,13 @@ export async function requestInstall(
     if (module === undefined) checkCapacity(routes)
     const operation = newInstallOperation(caller, release, module)
     const response = acceptedResponse(operation, release)
-    const queued = queueChange(operation)
+    const queueEffects = queueChange(operation)
     const failure = await commit(caller, {
-      writes: [...lockWrites(operation, release, state), ...queued.writes],
+      writes: [...lockWrites(operation, release, state), ...queueEffects.writes],
       response,
       audit: { action: 'module.install', resource: release.moduleId, detail: auditDetail(release) },
-      events: [installingEvent(operation, release, module), ...queued.events],
-      transitions: queued.transitions,
+      events: [installingEvent(operation, release, module), ...queueEffects.events],
+      transitions: queueEffects.transitions,
     })
     if (failure !== undefined) return undefined
     await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id, type: operation.type })

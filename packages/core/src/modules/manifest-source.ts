@@ -20,10 +20,10 @@ export async function fetchManifest(address: string): Promise<Uint8Array> {
     const { location } = response.headers
     const isRedirect = [301, 302, 303, 307, 308].includes(response.status) && location !== undefined
     if (!isRedirect) return contentOf(response)
-    if (!URL.canParse(location, url.href)) throw unreadable('it redirects to an invalid URL')
+    if (!URL.canParse(location, url.href)) throw unreadableError('it redirects to an invalid URL')
     url = checkManifestUrl(new URL(location, url).href)
   }
-  throw unreadable('too many redirects')
+  throw unreadableError('too many redirects')
 }
 
 function checkManifestUrl(address: string): URL {
@@ -37,21 +37,21 @@ function checkManifestUrl(address: string): URL {
 }
 
 async function requestManifest(url: URL, remainingMs: number): Promise<OutboundResponse> {
-  if (remainingMs <= 0) throw unreadable('timed_out')
+  if (remainingMs <= 0) throw unreadableError('timed_out')
   const request = { method: 'GET', headers: { accept: 'application/json' }, maxBytes: manifestBytes + 1 }
   try {
     return await outboundFetch(url.href, { ...request, timeoutMs: remainingMs }, { allow: registryAllowlist })
   } catch (cause) {
     const problem = cause instanceof OutboundError ? cause.problem : 'connection_failed'
     if (problem === 'address_not_allowed') throw platformError('url_not_allowed', {}, { cause })
-    throw unreadable(problem, { cause })
+    throw unreadableError(problem, { cause })
   }
 }
 
 function contentOf({ status, body }: OutboundResponse): Uint8Array {
-  if (status !== 200) throw unreadable(`status ${status}`)
+  if (status !== 200) throw unreadableError(`status ${status}`)
   return body
 }
 
-const unreadable = (reason: string, options?: ErrorOptions): PlatformError =>
+const unreadableError = (reason: string, options?: ErrorOptions): PlatformError =>
   new PlatformError('image_unreachable', `The manifest could not be read: ${reason}. Check manifestUrl.`, {}, options)

@@ -24,7 +24,7 @@ export function parseManifest(bytes: Uint8Array): ParsedManifest {
   const parsed = ModuleManifest.safeParse(document)
   if (!parsed.success) {
     throw manifestInvalid(
-      parsed.error.issues.map(({ path, code, message }) => ({ path: path.map(segment), code, message })),
+      parsed.error.issues.map(({ path, code, message }) => ({ path: path.map(pathSegment), code, message })),
     )
   }
   const problems = checkManifest(parsed.data)
@@ -35,7 +35,7 @@ export function parseManifest(bytes: Uint8Array): ParsedManifest {
 export const manifestTooLarge = (options?: ErrorOptions): PlatformError =>
   manifestInvalid([documentProblem('too_large', `must have at most ${manifestBytes} bytes`)], options)
 
-const segment = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
+const pathSegment = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
 
 const documentProblem = (code: string, message: string): ManifestProblem => ({ path: [], code, message })
 

@@ -44,8 +44,8 @@ export async function readModules(): Promise<InstalledModules> {
 }
 
 function itemsById(items: readonly Item[], prefix: string): Map<string, Item> {
-  const matching = items.filter(({ sk }) => String(sk).startsWith(prefix))
-  return new Map(matching.map((item) => [String(item['sk']).slice(prefix.length), item]))
+  const matchingItems = items.filter(({ sk }) => String(sk).startsWith(prefix))
+  return new Map(matchingItems.map((item) => [String(item['sk']).slice(prefix.length), item]))
 }
 
 /** Skips invalid records, so that they do not block the others. */
@@ -99,7 +99,7 @@ function redactFor({ permissions }: Caller, { lastError, ...module }: Module): M
   return { ...module, lastError: { ...lastError, message } }
 }
 
-/** Number of missed health checks after which a result is outdated. */
+/** The number of missed health checks after which a result is outdated. */
 const staleAfterIntervals = 3
 
 export const isStale = (checkedAtMs: number): boolean =>
@@ -108,7 +108,7 @@ export const isStale = (checkedAtMs: number): boolean =>
 /** A module serves requests even during an upgrade. */
 export const isServing = ({ state }: ModuleRecord): boolean => state === 'Running' || state === 'Upgrading'
 
-/** A module counts as installed while it is uninstalled, but not during its first installation. */
+/** A module counts as installed while it is being uninstalled, but not during its first installation. */
 export const isInstalled = (record: ModuleRecord | undefined): record is ModuleRecord =>
   record !== undefined && (record.state !== 'Installing' || record.installedAtMs !== undefined)
 
@@ -119,8 +119,8 @@ export function currentHealth(record: ModuleRecord, health: ModuleHealthRecord |
 }
 
 /**
- * A failed module is no longer checked, so its stored checks are reported as Unhealthy. If a module is Unhealthy and none
- * of its checks shows it, a check with the reason is added.
+ * A failed module is no longer checked, so its stored checks are reported as Unhealthy. Adds a check with the reason if
+ * no check shows that the module is Unhealthy, or if background jobs fail.
  */
 export function currentChecks(
   { state, error }: ModuleRecord,

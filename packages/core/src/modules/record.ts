@@ -6,12 +6,12 @@ import { jsonString } from '../lib/validate.ts'
 
 /** Nested values are stored as JSON. */
 
-/** As described by the runtime that created it. Contains no secrets. */
+/** The description of a deployment by the runtime that created it. Contains no secrets. */
 export const Deployment = z.object({
   runtime: z.enum(['process', 'container', 'lambda']),
   /** Describes for users how the module is isolated from the platform. */
   isolation: z.string(),
-  /** Chosen by the caller, so that a deployment can be repeated. */
+  /** The caller chooses the id, so that a deployment can be repeated. */
   id: z.string(),
   moduleId: z.string(),
   version: z.string(),
@@ -30,7 +30,7 @@ export const ModuleRelease = z.object({
   moduleId: z.string(),
   version: z.string(),
   repository: z.string(),
-  /** The digest of the referenced manifest or index. */
+  /** The digest of the referenced manifest or index, or of the image if only the image in the index is signed. */
   digest: z.string(),
   manifest: StoredManifest,
   isVerified: z.boolean(),
@@ -61,7 +61,7 @@ export const ModuleRecord = z.object({
   state: z.enum(moduleStates),
   /** The running or failed release; during a first installation, the new one. */
   release: jsonString(ModuleRelease),
-  /** Absent while Installing and after Failed. */
+  /** Absent in the states Installing and Failed. */
   deployment: jsonString(Deployment).optional(),
   subscriptions: z.array(z.string()).default([]),
   warnings: z.array(z.string()).default([]),

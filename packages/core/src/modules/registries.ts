@@ -42,16 +42,16 @@ const credentialsTtlMs = 5 * 60_000
 
 const RegistryCredentials = z.record(z.string(), z.object({ username: z.string(), password: z.string() }))
 
-let cached: { credentials: z.infer<typeof RegistryCredentials>; untilMs: number } | undefined
+let cachedCredentials: { credentials: z.infer<typeof RegistryCredentials>; untilMs: number } | undefined
 
 async function credentialsOf(registry: string): Promise<Credentials | undefined> {
-  if (cached === undefined || cached.untilMs <= elapsedMs()) {
-    cached = {
+  if (cachedCredentials === undefined || cachedCredentials.untilMs <= elapsedMs()) {
+    cachedCredentials = {
       credentials: parseCredentials((await readSecret(config.PLAT_SECRET_REGISTRIES)) ?? '{}'),
       untilMs: elapsedMs() + credentialsTtlMs,
     }
   }
-  return Object.hasOwn(cached.credentials, registry) ? cached.credentials[registry] : undefined
+  return Object.hasOwn(cachedCredentials.credentials, registry) ? cachedCredentials.credentials[registry] : undefined
 }
 
 /**

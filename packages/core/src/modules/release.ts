@@ -13,7 +13,7 @@ import { isSeeded, type ModuleRelease } from './record.ts'
 import { registryClientFor, describeRegistryError } from './registries.ts'
 import { sdkVersion, supportsSdk } from './sdk-range.ts'
 
-const registryMs = 20_000
+const registryTimeoutMs = 20_000
 
 const labels = {
   isModule: 'org.platform.module',
@@ -43,7 +43,7 @@ export async function resolveRelease(request: ReleaseRequest): Promise<ModuleRel
 
 async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest): Promise<ModuleRelease> {
   const { registry, repository } = reference
-  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryMs })
+  const client = registryClientFor(registry, { untilMs: elapsedMs() + registryTimeoutMs })
   const image = await readImage(client, repository, targetOf(reference))
   if (image === undefined) {
     throw new PlatformError('image_unreachable', `Registry ${registry} has no ${formatReference(reference)}.`)
@@ -56,8 +56,8 @@ async function resolve({ reference, manifestUrl, ...expected }: ReleaseRequest):
   const { isVerified } = verdict
   const manifest = await manifestOf({ client, image }, { manifestUrl, isVerified })
   checkIdentity(manifest, imageLabels, expected)
-  if (!supportsSdk(manifest.spec.sdkVersion)) throw incompatible(manifest)
-  if (!verdict.isVerified && config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw unverified(verdict)
+  if (!supportsSdk(manifest.spec.sdkVersion)) throw incompatibleError(manifest)
+  if (!verdict.isVerified && config.PLAT_ALLOW_UNVERIFIED_MODULES !== 'true') throw unverifiedError(verdict)
   const release = {
     moduleId: manifest.metadata.id,
     version: manifest.metadata.version,
@@ -105,17 +105,17 @@ function checkIdentity(
   }
 }
 
-const incompatible = ({ spec }: ModuleManifest): PlatformError =>
+const incompatibleError = ({ spec }: ModuleManifest): PlatformError =>
   new PlatformError('sdk_incompatible', `The module requires SDK ${spec.sdkVersion}; the platform has ${sdkVersion}.`)
 
-const unverified = ({ reason }: Extract<Verdict, { isVerified: false }>): PlatformError =>
+const unverifiedError = ({ reason }: Extract<Verdict, { isVerified: false }>): PlatformError =>
   limitedError('module_signature_unverified', `${reason} Sign the image, or trust its signing key.`)
 
 const unreachableError = (error: RegistryError): PlatformError =>
   limitedError('image_unreachable', describeRegistryError(error), error)
 
-const messageLength = 1000
+const maxMessageLength = 1000
 
 /** Limits text that comes from registries and images. */
 const limitedError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
-  new PlatformError(code, message.slice(0, messageLength).toWellFormed(), {}, { cause })
+  new PlatformError(code, message.slice(0, maxMessageLength).toWellFormed(), {}, { cause })

@@ -16,7 +16,7 @@ const RouteReservation = z.object({
   subscriptions: z.array(z.string()).optional(),
   /** The publisher of the deployed release. */
   publisher: z.string().optional(),
-  /** The permissions of a caller that the module can see. */
+  /** The permissions of callers that the module can see. */
   permissions: z.array(z.string()).optional(),
 })
 export type RouteReservation = z.infer<typeof RouteReservation>
@@ -58,9 +58,9 @@ export const reserveRoutesWrite = (
 const maxReservationBytes = 330_000
 
 export function checkCapacity({ reservations }: ModuleRoutes): void {
-  const used = Buffer.byteLength(JSON.stringify([...reservations]))
-  if (used >= maxReservationBytes)
-    throw limitReached(maxReservationBytes, 'bytes of paths and subscribed events of all modules', used)
+  const usedBytes = Buffer.byteLength(JSON.stringify([...reservations]))
+  if (usedBytes >= maxReservationBytes)
+    throw limitReached(maxReservationBytes, 'bytes of paths and subscribed events of all modules', usedBytes)
 }
 
 export function findRouteConflict(

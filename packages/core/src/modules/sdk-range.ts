@@ -8,8 +8,8 @@ const numberPattern = String.raw`(?:0|[1-9]\d{0,15})`
 const versionPattern = String.raw`(${numberPattern}(?:\.${numberPattern}(?:\.${numberPattern}(?:-[0-9A-Za-z.-]+)?)?)?)`
 const intervalPattern = new RegExp(`^([[(])\\s*${versionPattern}?\\s*,\\s*${versionPattern}?\\s*([\\])])$`)
 
-/** Converts a range to npm syntax; undefined if invalid. `[0.1.0,1.0.0)` becomes `>=0.1.0 <1.0.0`. */
-export function sdkRange(text: string): string | undefined {
+/** Converts a range to npm syntax, or returns undefined if it is invalid. `[0.1.0,1.0.0)` becomes `>=0.1.0 <1.0.0`. */
+export function toNpmRange(text: string): string | undefined {
   const [, opening, from, to, closing] = intervalPattern.exec(text.trim()) ?? []
   if (opening === undefined) return text.trim() === '' ? undefined : (validRange(text) ?? undefined)
   const lower = from === undefined ? [] : [`${opening === '[' ? '>=' : '>'}${fullVersion(from)}`]
@@ -22,6 +22,6 @@ const fullVersion = (version: string): string =>
   version.includes('-') ? version : [...version.split('.'), '0', '0'].slice(0, 3).join('.')
 
 export function supportsSdk(text: string): boolean {
-  const range = sdkRange(text)
+  const range = toNpmRange(text)
   return range !== undefined && satisfies(sdkVersion, range)
 }

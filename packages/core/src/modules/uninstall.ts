@@ -28,17 +28,17 @@ export async function uninstall(caller: Caller, moduleId: string): Promise<Unins
       steps: uninstallSteps,
     })
     const response = { jobId: operation.id, moduleId, status: 'Uninstalling' as const }
-    const queued = queueChange(operation)
+    const queueEffects = queueChange(operation)
     const failure = await commit(caller, {
       writes: [
         lockWrite(module, { state: 'Uninstalling', jobId: operation.id, updatedAtMs: now() }),
         reserveRoutesWrite(routes, moduleId, undefined),
-        ...queued.writes,
+        ...queueEffects.writes,
       ],
       response,
       audit: { action: 'module.uninstall', resource: moduleId, detail: version },
-      events: queued.events,
-      transitions: queued.transitions,
+      events: queueEffects.events,
+      transitions: queueEffects.transitions,
     })
     if (failure !== undefined) return undefined
     await enqueueOperation({ organisationId: caller.organisationId, jobId: operation.id, type: operation.type })

@@ -19,10 +19,10 @@ const maxAttempts = 8
 const AllowedEvents = z.array(z.object({ id: z.string(), atMs: z.number() }))
 const CooldownRecord = z.object({ passed: z.string().optional(), refusedAtMs: z.number().optional() })
 
-/** `refusedAtMs` is the time of the newest event that a cooldown refused. */
+/** `refusedAtMs` is the time of the last event that a cooldown refused. */
 export function parseCooldown(item: Item | undefined) {
   const { passed, refusedAtMs } = CooldownRecord.parse(item ?? {})
-  return { passed, refusedAtMs, allowed: AllowedEvents.parse(JSON.parse(passed ?? '[]')) }
+  return { passed, refusedAtMs, allowedEvents: AllowedEvents.parse(JSON.parse(passed ?? '[]')) }
 }
 
 export interface CooldownContext {
@@ -44,17 +44,17 @@ export async function claimCooldown({
   const ttl = nowSeconds() + retentionSeconds
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
-    const { passed, allowed } = parseCooldown(await get(key))
-    if (allowed.some(({ id }) => id === eventId)) return true
+    const { passed, allowedEvents } = parseCooldown(await get(key))
+    if (allowedEvents.some(({ id }) => id === eventId)) return true
     const condition = { passed: unchanged(passed) }
-    const blocking = allowed.findLast((event) => Math.abs(atMs - event.atMs) < cooldownMs)
-    if (blocking === undefined) {
-      const set = { passed: withEvent(allowed, { id: eventId, atMs }), ttl }
+    const blockingEvent = allowedEvents.findLast((event) => Math.abs(atMs - event.atMs) < cooldownMs)
+    if (blockingEvent === undefined) {
+      const set = { passed: withEvent(allowedEvents, { id: eventId, atMs }), ttl }
       if (await tryUpdate(key, { set }, condition)) return true
     } else {
-      // A notification of a later event has reported this one, too.
-      if (blocking.atMs > atMs) return false
-      const set = { refusedAtMs: atMs, ttl, ...keys.due(clusterId, blocking.atMs + cooldownMs) }
+      // The notification of a later event also covers this one.
+      if (blockingEvent.atMs > atMs) return false
+      const set = { refusedAtMs: atMs, ttl, ...keys.due(clusterId, blockingEvent.atMs + cooldownMs) }
       if (await tryUpdate(key, { set }, condition)) return false
     }
   }
@@ -62,9 +62,9 @@ export async function claimCooldown({
 }
 
 /** Removes the refused event from the cooldown. If the event was reported, the next cooldown starts. */
-export async function concludeRefusal(item: Item, reported: { id: string; atMs: number } | undefined): Promise<void> {
-  const { passed, refusedAtMs, allowed } = parseCooldown(item)
-  const change = { ...(reported && { set: { passed: withEvent(allowed, reported) } }) }
+export async function concludeRefusal(item: Item, event: { id: string; atMs: number } | undefined): Promise<void> {
+  const { passed, refusedAtMs, allowedEvents } = parseCooldown(item)
+  const change = { ...(event && { set: { passed: withEvent(allowedEvents, event) } }) }
   const key = { pk: String(item['pk']), sk: String(item['sk']) }
   await tryUpdate(
     key,
@@ -73,5 +73,5 @@ export async function concludeRefusal(item: Item, reported: { id: string; atMs: 
   )
 }
 
-const withEvent = (allowed: z.infer<typeof AllowedEvents>, event: { id: string; atMs: number }): string =>
-  JSON.stringify([...allowed, event].toSorted((a, b) => a.atMs - b.atMs).slice(-maxEvents))
+const withEvent = (allowedEvents: z.infer<typeof AllowedEvents>, event: { id: string; atMs: number }): string =>
+  JSON.stringify([...allowedEvents, event].toSorted((a, b) => a.atMs - b.atMs).slice(-maxEvents))

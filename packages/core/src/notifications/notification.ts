@@ -37,7 +37,7 @@ export interface NotificationFilter {
   severity?: Severity | undefined
 }
 
-/** Newest first. `readTo` marks all items up to this id as read. */
+/** Returns the newest entries first. `readTo` marks all items up to this id as read. */
 export async function readFeed({
   organisationId,
   userId,
@@ -73,14 +73,14 @@ export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: Noti
 
 async function readPage(caller: Caller, { unreadOnly, type, severity }: NotificationFilter, page: Page) {
   const { entries } = await readFeed(caller)
-  const unread = entries.filter(({ isRead }) => !isRead)
-  const matching = (unreadOnly ? unread : entries).filter(
+  const unreadEntries = entries.filter(({ isRead }) => !isRead)
+  const matchingEntries = (unreadOnly ? unreadEntries : entries).filter(
     (entry) => (type ?? entry.type) === entry.type && (severity ?? entry.severity) === entry.severity,
   )
-  const { items: pageEntries, ...rest } = pageOfItems(matching, page, ({ id }) => id)
+  const { items: pageEntries, ...rest } = pageOfItems(matchingEntries, page, ({ id }) => id)
   const contents = await getConsistent(pageEntries.map(({ id }) => keys.notification(caller.organisationId, id)))
   const items = pageEntries.flatMap((entry, index) => viewOf(entry, contents[index]))
-  return { items, unreadCount: unread.length, ...rest }
+  return { items, unreadCount: unreadEntries.length, ...rest }
 }
 
 const viewOf = ({ id, isRead }: FeedEntry, content: Item | undefined): Notification[] =>
@@ -88,9 +88,9 @@ const viewOf = ({ id, isRead }: FeedEntry, content: Item | undefined): Notificat
 
 export async function markRead(caller: Caller, { ids = [], markAllRead = false }: NotificationUpdate): Promise<void> {
   if (markAllRead) return retry(() => markAll(caller))
-  const valid = [...new Set(ids)].filter((id) => isId('notif', id))
-  for (let from = 0; from < valid.length; from += marksPerTransaction) {
-    await retry(() => markByIds(caller, valid.slice(from, from + marksPerTransaction)))
+  const validIds = [...new Set(ids)].filter((id) => isId('notif', id))
+  for (let from = 0; from < validIds.length; from += marksPerTransaction) {
+    await retry(() => markByIds(caller, validIds.slice(from, from + marksPerTransaction)))
   }
 }
 
@@ -115,11 +115,11 @@ async function markByIds(caller: Caller, ids: readonly string[]): Promise<boolea
  */
 async function markAll(caller: Caller): Promise<boolean> {
   const { entries, readTo } = await readFeed(caller)
-  const unread = entries.filter(({ isRead }) => !isRead).map(({ id }) => id)
-  const newestOlderId = unread[marksPerTransaction]
-  return newestOlderId === undefined
-    ? writeMarks(caller, unread, {})
-    : writeMarks(caller, unread.slice(0, marksPerTransaction), { readTo: newestOlderId }, { readTo: unchanged(readTo) })
+  const unreadIds = entries.filter(({ isRead }) => !isRead).map(({ id }) => id)
+  const newestOlderId = unreadIds[marksPerTransaction]
+  if (newestOlderId === undefined) return writeMarks(caller, unreadIds, {})
+  const newestIds = unreadIds.slice(0, marksPerTransaction)
+  return writeMarks(caller, newestIds, { readTo: newestOlderId }, { readTo: unchanged(readTo) })
 }
 
 /** Also writes the state, which invalidates cached unread counts. Returns whether the write succeeded. */

@@ -12,30 +12,30 @@ import { clusterNotification, clustersNotification, statusOfType } from './templ
 
 /** Up to this number of changes of an organisation in a sweep, each cluster has its own notification. */
 export const maxSingleNotifications = 20
-const namesPerNotification = 10
-const concurrency = 25
+const maxNamesPerNotification = 10
+const maxConcurrency = 25
 
-/** The shared notification of many refusals, by type. */
+/** The shared notifications of many refusals, by type. */
 const Groups = z.record(z.string(), z.object({ id: z.string(), count: z.number(), names: z.array(z.string()) }))
 type Groups = z.infer<typeof Groups>
 
-/** At the end of a cooldown, reports the change that it refused if the cluster still has that status. */
+/** At the end of cooldowns, reports the changes that they refused if the clusters still have the new status. */
 export async function reportPostponed(organisationId: string, cooldowns: readonly Item[]): Promise<void> {
   const key = keys.sweepSummary(organisationId, 'REFUSALS')
   const [refusals, item] = await Promise.all([refusalsOf(organisationId, cooldowns), get(key)])
-  const last = parseSummary(item, Groups)
-  const isCovered = ({ dueAtMs }: Refusal) => last !== undefined && dueAtMs <= last.atMs
-  const persistent = refusals.filter(({ isPersistent }) => isPersistent)
-  const others = persistent.filter((refusal) => !isCovered(refusal))
+  const lastSummary = parseSummary(item, Groups)
+  const isCovered = ({ dueAtMs }: Refusal) => lastSummary !== undefined && dueAtMs <= lastSummary.atMs
+  const persistentRefusals = refusals.filter(({ isPersistent }) => isPersistent)
+  const others = persistentRefusals.filter((refusal) => !isCovered(refusal))
   const isGrouped = others.length > maxSingleNotifications
   const groups = isGrouped ? groupsOf(others) : {}
   // Another sweep has stored other groups; the next sweep reports the rest.
   if (isGrouped && !(await replaceSummary(key, item, now(), groups))) return
   await notify(organisationId, [
-    ...notificationsOf(organisationId, persistent.filter(isCovered), last?.summary ?? {}),
+    ...notificationsOf(organisationId, persistentRefusals.filter(isCovered), lastSummary?.summary ?? {}),
     ...notificationsOf(organisationId, others, groups),
   ])
-  await forEachLimit(concurrency, refusals, ({ item: cooldown, id, isPersistent }) =>
+  await forEachLimit(maxConcurrency, refusals, ({ item: cooldown, id, isPersistent }) =>
     concludeRefusal(cooldown, isPersistent ? { id, atMs: now() } : undefined),
   )
 }
@@ -54,7 +54,7 @@ interface Refusal {
 async function refusalsOf(organisationId: string, items: readonly Item[]): Promise<Refusal[]> {
   const clusterIds = items.map(({ pk }) => keys.clusterOfCooldown(String(pk)))
   const clusters = await getMany(clusterIds.map((id) => keys.cluster(organisationId, id)))
-  const outages = await getMany(
+  const outageCooldowns = await getMany(
     clusterIds.flatMap((id) => outageTypes.map((type) => keys.notificationCooldown(organisationId, id, type))),
   )
   return items.map((item, index) => {
@@ -63,13 +63,13 @@ async function refusalsOf(organisationId: string, items: readonly Item[]): Promi
     const dueAtMs = keys.dueTimeOf(String(item['duesk']))
     const hasStatus = cluster !== undefined && currentStatus(cluster) === statusOfType(type)
     const reportedAtMs = Math.max(
-      ...outages
+      ...outageCooldowns
         .slice(outageTypes.length * index)
         .slice(0, outageTypes.length)
-        .map(lastOf),
+        .map(lastEventMs),
     )
     // Users know that a cluster has recovered if no outage was reported since.
-    const isNews = type !== 'ClusterRecovered' || reportedAtMs > lastOf(item)
+    const isNews = type !== 'ClusterRecovered' || reportedAtMs > lastEventMs(item)
     return {
       item,
       id: derivedId('notif', dueAtMs, String(item['pk']), type),
@@ -83,14 +83,14 @@ async function refusalsOf(organisationId: string, items: readonly Item[]): Promi
 }
 
 const outageTypes = ['ClusterHealthDegraded', 'ClusterOffline'] as const
-const lastOf = (item: Item | undefined): number => parseCooldown(item).allowed.at(-1)?.atMs ?? 0
+const lastEventMs = (item: Item | undefined): number => parseCooldown(item).allowedEvents.at(-1)?.atMs ?? 0
 
 function groupsOf(refusals: readonly Refusal[]): Groups {
-  const byType = [...Map.groupBy(refusals, ({ type }) => type)].filter(([, of]) => of.length > 1)
+  const byType = [...Map.groupBy(refusals, ({ type }) => type)].filter(([, members]) => members.length > 1)
   return Object.fromEntries(
-    byType.map(([type, of]) => {
-      const names = of.map(({ cluster }) => cluster?.name ?? '').toSorted()
-      return [type, { id: of[0]?.id ?? '', count: of.length, names: names.slice(0, namesPerNotification) }]
+    byType.map(([type, members]) => {
+      const names = members.map(({ cluster }) => cluster?.name ?? '').toSorted()
+      return [type, { id: members[0]?.id ?? '', count: members.length, names: names.slice(0, maxNamesPerNotification) }]
     }),
   )
 }
@@ -98,11 +98,11 @@ function groupsOf(refusals: readonly Refusal[]): Groups {
 const notificationsOf = (organisationId: string, refusals: readonly Refusal[], groups: Groups): NewNotification[] =>
   refusals.flatMap((refusal) => {
     const [status, group] = [statusOfType(refusal.type), groups[refusal.type]]
-    if (status === undefined || group === undefined) return single(refusal)
+    if (status === undefined || group === undefined) return singleNotification(refusal)
     return [{ ...clustersNotification(status, { organisationId, ...group }), id: group.id }]
   })
 
-function single({ id, type, cluster, refusedAtMs }: Refusal): NewNotification[] {
+function singleNotification({ id, type, cluster, refusedAtMs }: Refusal): NewNotification[] {
   const status = statusOfType(type)
   if (status === undefined || cluster === undefined) return []
   const body = `Since ${iso(refusedAtMs)}. It is reported late because a notification of this type was sent shortly before.`

@@ -15,7 +15,7 @@ import { parseJob, titleOf } from '../jobs/record.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 import { clustersNotification, isNotifiedStatus, type NotificationTemplate, notificationFor } from './templates.ts'
 
-const concurrency = 4
+const maxConcurrency = 4
 
 /** The id derives from the event, so that a repeated projection has no effect. */
 export interface NewNotification extends NotificationTemplate {
@@ -46,33 +46,33 @@ async function withTitles(organisationId: string, occurrences: readonly Occurren
       ...(clusterId === undefined ? [] : [keys.cluster(organisationId, clusterId)]),
     ]
   }
-  const wanted = occurrences.map(keysOf)
-  const items = await getMany(wanted.flat())
+  const wantedKeys = occurrences.map(keysOf)
+  const items = await getMany(wantedKeys.flat())
   return occurrences.map((occurrence, index) => {
-    const [subject, cluster] = items.splice(0, wanted[index]?.length ?? 0)
+    const [subject, cluster] = items.splice(0, wantedKeys[index]?.length ?? 0)
     const { of } = occurrence
     if (of === undefined) return occurrence
     const kind = 'batchId' in of ? 'batch' : 'job'
     const title = subject && (kind === 'batch' ? batchTitle(parseBatch(subject)) : titleOf(parseJob(subject)))
     const name = clusterNameOf(cluster)
-    const named =
-      title === undefined ? occurrence.title : occurrence.title.replace(`A ${kind}`, () => titled(kind, title))
-    return { ...occurrence, title: name === undefined ? named : `${named} on ${isolated(name)}` }
+    const namedTitle =
+      title === undefined ? occurrence.title : occurrence.title.replace(`A ${kind}`, () => quotedTitle(kind, title))
+    return { ...occurrence, title: name === undefined ? namedTitle : `${namedTitle} on ${isolated(name)}` }
   })
 }
 
-const titled = (kind: 'job' | 'batch', title: string): string =>
+const quotedTitle = (kind: 'job' | 'batch', title: string): string =>
   `${kind === 'job' ? 'Job' : 'Batch'} “${isolated(title)}”`
 
-/** Each recipient's feed gets a small item; the content is stored once. A repeated call has no effect. */
+/** Stores the content once, and a small item in the feed of each recipient. A repeated call has no effect. */
 export async function notify(organisationId: string, notifications: readonly NewNotification[]): Promise<void> {
   const unique = [...new Map(notifications.map((notification) => [notification.id, notification])).values()]
-  const recipients = await recipientsOf(
+  const findRecipients = await recipientsOf(
     organisationId,
     unique.map(({ audience }) => audience),
   )
   const entries = unique.flatMap(({ id, audience, type, severity }) =>
-    [...recipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
+    [...findRecipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
   )
   // Contents must exist before the feed items that refer to them.
   await batchPut(unique.map((notification) => contentItem(organisationId, notification)))
@@ -81,12 +81,12 @@ export async function notify(organisationId: string, notifications: readonly New
 
 const occurrencesOf = (record: OutboxRecord): Occurrence[] =>
   record.events.flatMap((event, index) => {
-    // Later by a millisecond, so that lists keep the order of the events.
-    const notification = summaryOf(record, event) ?? ofEvent(record.atMs + index, event)
+    // Each event is later by a millisecond, so that lists keep the order of the events.
+    const notification = summaryOf(record, event) ?? notificationOf(record.atMs + index, event)
     return notification === undefined ? [] : [{ ...notification, eventId: event.id, atMs: record.atMs }]
   })
 
-function ofEvent(atMs: number, event: StoredOutboxEvent): NewNotification | undefined {
+function notificationOf(atMs: number, event: StoredOutboxEvent): NewNotification | undefined {
   const template = notificationFor(event)
   return template && { ...template, id: derivedId('notif', atMs, event.id, template.type) }
 }
@@ -142,5 +142,5 @@ async function createEntries(entries: readonly FeedEntry[]): Promise<void> {
   const ttl = nowSeconds() + retentionSeconds
   const createChunk = (entriesOfChunk: readonly FeedEntry[]) =>
     transact(entriesOfChunk.map(({ key, ...attributes }) => upsert(key, { set: { ttl, ...attributes } })))
-  await forEachLimit(concurrency, chunk(entries, 100), createChunk)
+  await forEachLimit(maxConcurrency, chunk(entries, 100), createChunk)
 }

@@ -14,14 +14,14 @@ export async function recipientsOf(
   audiences: readonly Audience[],
 ): Promise<(audience: Audience) => ReadonlySet<string>> {
   const needsUsers = audiences.some(({ permission }) => permission !== undefined)
-  const users = needsUsers ? await allUsers(organisationId) : []
+  const users = needsUsers ? await readUsers(organisationId) : []
   return ({ userId, permission }) => {
     const permitted = users.filter(({ permissions }) => permission !== undefined && permissions.includes(permission))
     return new Set([...(userId === undefined ? [] : [userId]), ...permitted.map(({ id }) => id)])
   }
 }
 
-async function allUsers(organisationId: string): Promise<{ id: string; permissions: Permission[] }[]> {
+async function readUsers(organisationId: string): Promise<{ id: string; permissions: Permission[] }[]> {
   const users = (await queryAll({ pk: keys.user(organisationId, '').pk })).map(parseUser)
   return users.map(({ id, roles }) => ({ id, permissions: permissionsOf(roles) }))
 }

@@ -9,7 +9,7 @@ import { type Item, tryUpdate } from '../db/table.ts'
  * that all these sweeps report a change with the same notification.
  */
 
-const validMs = 600_000
+const maxAgeMs = 600_000
 const retentionSeconds = 86_400
 
 const StoredSummary = z.object({ atMs: z.number(), summary: z.string() })
@@ -17,12 +17,12 @@ const StoredSummary = z.object({ atMs: z.number(), summary: z.string() })
 /** Returns undefined if no summary is stored, or if it is too old to be from an unfinished sweep. */
 export function parseSummary<Summary>(item: Item | undefined, schema: z.ZodType<Summary>) {
   const stored = item && StoredSummary.parse(item)
-  if (stored === undefined || !isWithin(stored.atMs, validMs)) return undefined
+  if (stored === undefined || !isWithin(stored.atMs, maxAgeMs)) return undefined
   return { atMs: stored.atMs, summary: schema.parse(JSON.parse(stored.summary)) }
 }
 
 /** Returns false if another sweep has replaced the item that was read. */
-export async function replaceSummary(key: Key, read: Item | undefined, atMs: number, summary: unknown) {
+export async function replaceSummary(key: Key, readItem: Item | undefined, atMs: number, summary: unknown) {
   const set = { atMs, summary: JSON.stringify(summary), ttl: nowSeconds() + retentionSeconds }
-  return (await tryUpdate(key, { set }, { atMs: unchanged(read?.['atMs']) })) !== undefined
+  return (await tryUpdate(key, { set }, { atMs: unchanged(readItem?.['atMs']) })) !== undefined
 }

@@ -33,7 +33,7 @@ const statuses = {
 type NotifiedStatus = keyof typeof statuses
 export const isNotifiedStatus = (status: string): status is NotifiedStatus => Object.hasOwn(statuses, status)
 
-/** The status that notifications of this type report. */
+/** Returns the status that notifications of this type report. */
 export const statusOfType = (type: string): NotifiedStatus | undefined =>
   Object.keys(statuses)
     .filter(isNotifiedStatus)
@@ -49,7 +49,7 @@ export function clusterNotification(
   return { type, severity, title: `Cluster ${name} ${one}`, body, resource: clusterId, clusterId, audience }
 }
 
-/** One notification about many clusters. */
+/** Returns one notification about many clusters. */
 export function clustersNotification(
   status: NotifiedStatus,
   { organisationId, count, names }: { organisationId: string; count: number; names: readonly string[] },
@@ -69,7 +69,7 @@ const clusterStatus = template(
   },
 )
 
-const reasons: Record<string, string> = {
+const reasonTexts: Record<string, string> = {
   delivery_timeout: 'No relay claimed it in time.',
   exit_nonzero: 'The script ended with an error.',
   execution_timeout: 'The script exceeded its time limit.',
@@ -84,7 +84,7 @@ const jobFailed = template(eventSchemas['job.failed'], (data) => {
   const { jobId, clusterId, batchId, type, statusReason = '', exitCode, createdBy } = data
   if (batchId !== undefined || type !== 'InvokeScript') return undefined
   const code = typeof exitCode === 'number' ? ` Exit code ${exitCode}.` : ''
-  const body = `${reasons[statusReason] ?? 'It did not complete.'}${code}`
+  const body = `${reasonTexts[statusReason] ?? 'It did not complete.'}${code}`
   return {
     type: 'JobFailed',
     severity: 'warning',

@@ -10,7 +10,7 @@ import { BoundedCache } from '../lib/bounded-cache.ts'
 interface CachedCount {
   /** Changes when a notification arrives or is marked as read. */
   tag: string
-  unread: number
+  count: number
   atMs: number
 }
 
@@ -18,17 +18,17 @@ const counts = new BoundedCache<CachedCount>(2000)
 /**
  * Limits how long a count is wrong after a late notification is sorted among older ones, or after notifications expire.
  */
-const cacheMs = 60_000
+const cacheTtlMs = 60_000
 
 export async function unreadCount(caller: Caller): Promise<number> {
   const key = `${caller.organisationId} ${caller.userId}`
   const tag = await tagOf(caller)
   const cached = counts.get(key)
-  if (cached?.tag === tag && isWithin(cached.atMs, cacheMs)) return cached.unread
+  if (cached?.tag === tag && isWithin(cached.atMs, cacheTtlMs)) return cached.count
   const { entries } = await readFeed(caller)
-  const unread = entries.filter(({ isRead }) => !isRead).length
-  counts.set(key, { tag, unread, atMs: now() })
-  return unread
+  const count = entries.filter(({ isRead }) => !isRead).length
+  counts.set(key, { tag, count, atMs: now() })
+  return count
 }
 
 /** The state sorts after all notifications, so the last two items include the newest notification. */

@@ -14,8 +14,8 @@ export interface OperationLease {
   releaseForRetry: (pauseMs: number, message: string) => Promise<void>
 }
 
-export function holdLease(claimed: OperationRecord): OperationLease {
-  let operation = claimed
+export function holdLease(claimedOperation: OperationRecord): OperationLease {
+  let operation = claimedOperation
   let lastWrite: Promise<void> = Promise.resolve()
   const writeAfter = async (
     previous: Promise<void>,
@@ -49,12 +49,12 @@ export async function withRenewal<Result>(lease: OperationLease, work: () => Pro
 }
 
 function withRunningStep(steps: readonly StoredStep[], name: string): StoredStep[] {
-  const running = steps.findIndex((step) => step.name === name)
+  const runningIndex = steps.findIndex((step) => step.name === name)
   return steps.map((step, index) => {
-    if (index < running) {
+    if (index < runningIndex) {
       return step.status === 'Completed' ? step : { ...step, status: 'Completed', completedAtMs: now() }
     }
-    if (index > running) return { name: step.name, status: 'Pending' }
+    if (index > runningIndex) return { name: step.name, status: 'Pending' }
     return { name, status: 'Running', startedAtMs: step.startedAtMs ?? now() }
   })
 }

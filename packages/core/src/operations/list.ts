@@ -6,7 +6,7 @@ import { type OperationRecord, operationTypes, type OperationType, parseOperatio
 
 /** Only the platform organisation has operations. They are few, so all of them can be read. */
 
-const ofType = (organisationId: string, type: OperationType): IndexRange => ({
+const rangeOfType = (organisationId: string, type: OperationType): IndexRange => ({
   index: 'gsi1',
   pk: keys.operationsOf(organisationId, type),
   newestFirst: true,
@@ -18,13 +18,13 @@ export async function pageOfType(
   matches: ((operation: OperationRecord) => boolean) | undefined,
   page: Page,
 ): Promise<Positioned & { jobs: OperationRecord[]; totalCount: number }> {
-  const operationKeys = await indexedKeys(ofType(organisationId, type))
+  const operationKeys = await indexedKeys(rangeOfType(organisationId, type))
   if (matches === undefined) {
     const { items: pageKeys, ...rest } = pageOfItems(operationKeys, page, ({ id }) => id)
     return { jobs: await readOperations(pageKeys), ...rest }
   }
-  const matching = (await readOperations(operationKeys)).filter(matches)
-  const { items: jobs, ...rest } = pageOfItems(matching, page, ({ id }) => id)
+  const matchingOperations = (await readOperations(operationKeys)).filter(matches)
+  const { items: jobs, ...rest } = pageOfItems(matchingOperations, page, ({ id }) => id)
   return { jobs, ...rest }
 }
 
@@ -37,21 +37,21 @@ async function readOperations(operationKeys: readonly keys.Key[]): Promise<Opera
 export async function pageWithoutOperations(
   organisationId: string,
   range: IndexRange,
-  total: () => Promise<number>,
+  readTotal: () => Promise<number>,
   page: Page,
 ): Promise<KeyPage> {
-  const operationKeys = await Promise.all(operationTypes.map((type) => indexedKeys(ofType(organisationId, type))))
-  const operations = new Set(operationKeys.flat().map(({ id }) => id))
-  if (operations.size === 0) return pageOfRange(range, total, page)
+  const operationKeys = await Promise.all(operationTypes.map((type) => indexedKeys(rangeOfType(organisationId, type))))
+  const operationIds = new Set(operationKeys.flat().map(({ id }) => id))
+  if (operationIds.size === 0) return pageOfRange(range, readTotal, page)
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
-  const limit = end + operations.size + 1
-  const newestKeys = indexedKeys({ ...olderThan(range, page), newestFirst: true, limit })
-  const [count, newest] = await Promise.all([total(), newestKeys])
-  const jobs = newest.filter(({ id }) => !operations.has(id))
-  const isComplete = jobs.length < end && page.before === undefined
+  const limit = end + operationIds.size + 1
+  const newestRead = indexedKeys({ ...olderThan(range, page), newestFirst: true, limit })
+  const [total, newestKeys] = await Promise.all([readTotal(), newestRead])
+  const jobKeys = newestKeys.filter(({ id }) => !operationIds.has(id))
+  const isComplete = jobKeys.length < end && page.before === undefined
   return {
-    ...firstKeys(jobs.slice(offset), page.pageSize),
-    totalCount: isComplete ? jobs.length : Math.max(count, end),
+    ...firstKeys(jobKeys.slice(offset), page.pageSize),
+    totalCount: isComplete ? jobKeys.length : Math.max(total, end),
   }
 }

@@ -38,7 +38,7 @@ export type OperationHandlersOrLoader = OperationHandlers | (() => Promise<Opera
 export const runOperation = (reference: JobReference, handlers: OperationHandlersOrLoader): Promise<void> =>
   withClaim(reference, handlers, async (lease, handler) => {
     const { attempts } = lease.operation
-    if (attempts > maxAttempts) return handler.compensate(lease, exhausted)
+    if (attempts > maxAttempts) return handler.compensate(lease, exhaustedReason)
     try {
       await handler.run(lease)
     } catch (error) {
@@ -54,15 +54,15 @@ export const runOperation = (reference: JobReference, handlers: OperationHandler
     }
   })
 
-const exhausted: ErrorClassification = {
+const exhaustedReason: ErrorClassification = {
   message: `It was started ${maxAttempts} times without completing.`,
   isFinal: true,
 }
-const deadLettered: ErrorClassification = { message: 'Its message could not be processed.', isFinal: true }
+const deadLetteredReason: ErrorClassification = { message: 'Its message could not be processed.', isFinal: true }
 
 /** Skips operations that have ended or are claimed. */
 export const deadLetterOperation = (reference: JobReference, handlers: OperationHandlersOrLoader): Promise<void> =>
-  withClaim(reference, handlers, (lease, handler) => handler.compensate(lease, deadLettered))
+  withClaim(reference, handlers, (lease, handler) => handler.compensate(lease, deadLetteredReason))
 
 async function withClaim(
   reference: JobReference,

@@ -58,15 +58,15 @@ export interface OutboundOverrides {
   resolve?: (name: string) => Promise<readonly string[]>
 }
 
-const allowed = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
+const defaultAllowlist = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 
-export const isAllowlisted = (url: URL): boolean => allowed.has(hostPortOf(url))
+export const isAllowlisted = (url: URL): boolean => defaultAllowlist.has(hostPortOf(url))
 
 /**
  * Requires http or https, no credentials, and no private address unless the allowlist contains it. Throws
  * `OutboundError`.
  */
-export function checkUrl(address: string, { allow = allowed }: OutboundOverrides = {}): URL {
+export function checkUrl(address: string, { allow = defaultAllowlist }: OutboundOverrides = {}): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined
   const isValid = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
   if (!isValid) throw new OutboundError('url_not_allowed')
@@ -81,7 +81,7 @@ const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1
 export async function outboundFetch(
   address: string,
   request: OutboundRequest,
-  { allow = allowed, resolve = resolveName }: OutboundOverrides = {},
+  { allow = defaultAllowlist, resolve = resolveName }: OutboundOverrides = {},
 ): Promise<OutboundResponse> {
   const url = checkUrl(address, { allow })
   return exchange(url, request, lookupOf(url, { allow, resolve })).catch((error: unknown) => {
@@ -94,7 +94,7 @@ export async function outboundFetch(
 export async function outboundConnect(
   { href }: URL,
   signal: AbortSignal,
-  { allow = allowed, resolve = resolveName }: OutboundOverrides = {},
+  { allow = defaultAllowlist, resolve = resolveName }: OutboundOverrides = {},
 ): Promise<Socket> {
   const url = checkUrl(href, { allow })
   const endpoint = { host: hostOf(url), port: Number(hostPortOf(url).split(':').at(-1)) }
@@ -114,7 +114,7 @@ export async function outboundConnect(
 const lookupOf = (url: URL, { allow, resolve }: Required<OutboundOverrides>): LookupFunction =>
   allow.has(hostPortOf(url))
     ? lookupBy(async (name) => (await lookUpHere(name, { all: true })).map(({ address }) => address))
-    : lookupBy(async (name) => onlyPublic(await resolve(name)))
+    : lookupBy(async (name) => requirePublic(await resolve(name)))
 
 /** Queries name servers directly, because each system lookup blocks one of few threads. */
 async function resolveName(name: string): Promise<string[]> {
@@ -124,7 +124,7 @@ async function resolveName(name: string): Promise<string[]> {
 }
 
 /** A name with any private address is rejected. */
-function onlyPublic(addresses: readonly string[]): readonly string[] {
+function requirePublic(addresses: readonly string[]): readonly string[] {
   if (!addresses.every(isPublicAddress)) throw new OutboundError('address_not_allowed')
   return addresses
 }
@@ -182,12 +182,12 @@ async function read(incoming: http.IncomingMessage, maxBytes: number): Promise<O
   return { status, headers, body: Buffer.concat(chunks).subarray(0, maxBytes), isCutShort: bytes > maxBytes }
 }
 
-const certificateErrors = /CERT|SIGNATURE|ISSUER|ERR_TLS/
+const certificateErrorPattern = /CERT|SIGNATURE|ISSUER|ERR_TLS/
 
 export function toOutboundError(error: unknown, fallback: OutboundErrorKind = 'connection_failed'): OutboundError {
   if (error instanceof OutboundError) return error
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  return new OutboundError(certificateErrors.test(code) ? 'certificate_not_trusted' : fallback, { cause: error })
+  return new OutboundError(certificateErrorPattern.test(code) ? 'certificate_not_trusted' : fallback, { cause: error })
 }
 
 /** The global unicast range of IPv6; all other addresses are special or unassigned (RFC 4291). */

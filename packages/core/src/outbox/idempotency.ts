@@ -89,10 +89,10 @@ export function seal(key: string, bytes: Uint8Array): Uint8Array {
 }
 
 /** Throws if the key is wrong. */
-export function unseal(key: string, sealed: Uint8Array): Uint8Array {
+export function unseal(key: string, sealedBytes: Uint8Array): Uint8Array {
   let from = 0
-  const take = (bytes: number): Uint8Array => sealed.subarray(from, (from += bytes))
-  const [salt, nonce, tag, body] = [take(saltBytes), take(nonceBytes), take(tagBytes), take(sealed.length)]
+  const take = (count: number): Uint8Array => sealedBytes.subarray(from, (from += count))
+  const [salt, nonce, tag, body] = [take(saltBytes), take(nonceBytes), take(tagBytes), take(sealedBytes.length)]
   const decryption = createDecipheriv(cipher, keyFor(key, salt), nonce, { authTagLength: tagBytes }).setAuthTag(tag)
   return Buffer.concat([decryption.update(body), decryption.final()])
 }

@@ -12,7 +12,7 @@ import { oldestRecords } from './record.ts'
  */
 
 /** The times at which this process scheduled the last check of an organisation, by both clocks. */
-const scheduled = new BoundedCache<{ atMs: number; atElapsedMs: number }>(10_000)
+const scheduledTimes = new BoundedCache<{ atMs: number; atElapsedMs: number }>(10_000)
 
 /** The rest of the time covers a slow transaction and the difference of two clocks. */
 const coveredMs = outboxRetryMs / 2
@@ -21,7 +21,7 @@ const coveredMs = outboxRetryMs / 2
  * Neither clock is sufficient: the system clock may be set back, and the other one may pause while Lambda is frozen.
  */
 function isScheduled(organisationId: string): boolean {
-  const last = scheduled.get(organisationId)
+  const last = scheduledTimes.get(organisationId)
   return last !== undefined && isWithin(last.atMs, coveredMs) && elapsedMs() < last.atElapsedMs + coveredMs
 }
 
@@ -34,18 +34,18 @@ export function outboxCheck(organisationId: string): { writes: WriteItem[]; conf
         set: { id: organisationId, ...keys.due(organisationId, now() + outboxRetryMs) },
       }),
     ],
-    confirm: () => scheduled.set(organisationId, times),
+    confirm: () => scheduledTimes.set(organisationId, times),
   }
 }
 
-/** Removes the check if the outbox is empty, unless a change schedules it again. */
+/** Starts the projections if the outbox has records, else removes the check unless a change has scheduled it again. */
 export async function checkOutbox({ id, duesk }: Item): Promise<void> {
   const organisationId = String(id)
   const items = await oldestRecords(organisationId, 1)
   if (items.length > 0) await enqueueProjections(organisationId)
   // After the clock was set back, the sweep is early.
   else if (keys.dueTimeOf(String(duesk)) > now()) return
-  const later = { set: keys.due(organisationId, now() + outboxRetryMs) }
-  const change = items.length > 0 ? later : { remove: ['duepk', 'duesk'] }
+  const dueChange = { set: keys.due(organisationId, now() + outboxRetryMs) }
+  const change = items.length > 0 ? dueChange : { remove: ['duepk', 'duesk'] }
   await tryUpdate(keys.outboxCheck(organisationId), change, { duesk: { is: duesk } })
 }

@@ -25,9 +25,9 @@ import { oldestRecords, type OutboxRecord, parseRecord } from './record.ts'
 
 /**
  * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
- * deliveries. Steps before and after the transaction may repeat; the transaction itself writes the projected data and
- * names the records in the item of counts, which it also numbers. The records are removed after it, because removals
- * in a transaction cost twice as much. After a crash in between, the next run finds their names and only removes them.
+ * deliveries. Steps before and after the transaction may repeat; the transaction itself writes the projected data, and
+ * the ids of the records and the number of the run to the item of counts. The records are removed after it, because
+ * removals in a transaction cost twice as much. After a crash in between, the next run finds the ids and removes them.
  */
 
 export interface Projection {
@@ -55,8 +55,8 @@ const maxEvents = 60
 const maxConflicts = 12
 
 /**
- * Oldest first, until `endMs`. Safe to run concurrently. Returns whether no work is left for this worker: the outbox is
- * empty, or another worker continues.
+ * Projects the oldest records first, until `endMs`. Safe to run concurrently. Returns whether no work is left for this
+ * worker: the outbox is empty, or another worker continues.
  */
 export async function runProjections(
   organisationId: string,
@@ -66,7 +66,7 @@ export async function runProjections(
   const lease = new Lease(organisationId)
   try {
     let lastRun: number | undefined
-    for (let conflicts = 0; ;) {
+    for (let conflictCount = 0; ;) {
       const outbox = await readOutbox(organisationId, lastRun)
       if (outbox.count === 0) {
         // Other workers may have left records to this one, so it looks again without the lease.
@@ -81,23 +81,23 @@ export async function runProjections(
       // The other worker reads the outbox again after its commit.
       if (outcome === 'overtaken') return true
       lastRun = outcome === 'committed' ? runIn(outbox.counts) + 1 : undefined
-      conflicts = outcome === 'conflict' ? conflicts + 1 : 0
-      if (conflicts === maxConflicts) throw storeContention()
-      if (conflicts > 0) await backOff(conflicts)
+      conflictCount = outcome === 'conflict' ? conflictCount + 1 : 0
+      if (conflictCount === maxConflicts) throw storeContention()
+      if (conflictCount > 0) await backOff(conflictCount)
     }
   } finally {
     await lease.release()
   }
 }
 
-/** The state that a run starts from. `named` are projected records that possibly still exist. */
+/** The state that a run starts from. `projectedIds` are projected records that possibly still exist. */
 interface Outbox {
   organisationId: string
   counts: Item
-  named: readonly string[]
+  projectedIds: readonly string[]
 }
 
-const namesIn = (counts: Item): string[] => z.string().default('').parse(counts['projected']).split(',').filter(Boolean)
+const idsIn = (counts: Item): string[] => z.string().default('').parse(counts['projected']).split(',').filter(Boolean)
 
 const runIn = (counts: Item): number => Number(counts['run'] ?? 0)
 
@@ -110,19 +110,19 @@ async function readOutbox(
   organisationId: string,
   ownRun?: number,
 ): Promise<Outbox & { count: number; pending: readonly Item[] }> {
-  const earlier = ownRun === undefined ? await countsOf(organisationId) : undefined
+  const earlierCounts = ownRun === undefined ? await countsOf(organisationId) : undefined
   const items = await oldestRecords(organisationId, maxRecords)
-  const counts = earlier ?? (items.length === 0 ? {} : await countsOf(organisationId))
+  const counts = earlierCounts ?? (items.length === 0 ? {} : await countsOf(organisationId))
   if (items.length > 0 && ownRun !== undefined && runIn(counts) !== ownRun) return readOutbox(organisationId)
-  const names = new Set(namesIn(counts))
+  const names = new Set(idsIn(counts))
   const isNamed = ({ sk }: Item) => names.has(String(sk))
   await removeRecords(
     organisationId,
     items.filter(isNamed).map(({ sk }) => String(sk)),
   )
-  const last = String(items.at(-1)?.['sk'])
-  const named = items.length < maxRecords ? [] : [...names].filter((id) => id > last)
-  return { organisationId, counts, named, count: items.length, pending: items.filter((item) => !isNamed(item)) }
+  const lastId = String(items.at(-1)?.['sk'])
+  const projectedIds = items.length < maxRecords ? [] : [...names].filter((id) => id > lastId)
+  return { organisationId, counts, projectedIds, count: items.length, pending: items.filter((item) => !isNamed(item)) }
 }
 
 const removeRecords = (organisationId: string, ids: readonly string[]): Promise<void> =>
@@ -134,8 +134,8 @@ function measureLag(oldest: OutboxRecord | undefined): void {
 
 /** Each event creates notifications and deliveries, so their number per transaction is limited. */
 function limitEvents(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
-  let events = 0
-  const end = records.findIndex((record) => (events += record.events.length) > maxEvents)
+  let eventCount = 0
+  const end = records.findIndex((record) => (eventCount += record.events.length) > maxEvents)
   return end < 0 ? records : records.slice(0, Math.max(end, 1))
 }
 
@@ -181,23 +181,23 @@ async function projectSafely(
 const isTransient = (error: unknown): boolean =>
   error instanceof PlatformError && (error.code === 'conflict' || statusOf(error.code) === 503)
 
-/** Runs the projections that can process the record. If some cannot, a copy goes to the quarantine. */
+/** Runs the projections that can process the record. If any cannot, also writes a copy to the quarantine. */
 async function projectOne(
   organisationId: string,
   record: OutboxRecord,
   projections: readonly Projection[],
 ): Promise<void> {
   const results = await Promise.all(projections.map((projection) => canProcess(projection, record)))
-  const capable = projections.filter((_, index) => results[index])
+  const capableProjections = projections.filter((_, index) => results[index])
   const counts = await countsOf(organisationId)
-  const names = namesIn(counts)
+  const names = idsIn(counts)
   const items = await getMany([record.id, ...names].map((id) => keys.outbox(organisationId, id)))
   const [item] = items
   if (item === undefined || names.includes(record.id)) return
-  const outbox = { organisationId, counts, named: names.filter((_, index) => items[index + 1] !== undefined) }
-  const quarantineWrites = capable.length === projections.length ? [] : [quarantineWrite(item)]
+  const outbox = { organisationId, counts, projectedIds: names.filter((_, index) => items[index + 1] !== undefined) }
+  const quarantineWrites = capableProjections.length === projections.length ? [] : [quarantineWrite(item)]
   try {
-    await project(outbox, [record], capable, quarantineWrites)
+    await project(outbox, [record], capableProjections, quarantineWrites)
   } catch (cause) {
     if (isTransient(cause)) throw cause
     // All projections succeed, but the store rejects their writes.
@@ -259,18 +259,18 @@ async function project(
 const countsOf = async (organisationId: string): Promise<Item> =>
   (await get(keys.organisationCounts(organisationId))) ?? {}
 
-/** The write of the item of counts, and the others that depend on it. Fails after another run. */
+/** Returns the write of the item of counts, and the others that depend on it. They fail after another run. */
 export function writesWithCounts(
-  { organisationId, counts, named }: Outbox,
+  { organisationId, counts, projectedIds }: Outbox,
   records: readonly OutboxRecord[],
   projections: readonly Projection[],
 ): WriteItem[] {
   const parts = projections.flatMap(({ countedWrites }) => countedWrites?.(organisationId, records, counts) ?? [])
-  const merged = <Name extends 'add' | 'set' | 'condition'>(name: Name): NonNullable<CountedWrites[Name]> =>
+  const merge = <Name extends 'add' | 'set' | 'condition'>(name: Name): NonNullable<CountedWrites[Name]> =>
     Object.assign({}, ...parts.map((part) => part[name]))
-  const projected = [...named, ...records.map(({ id }) => id)].join(',')
-  const change = { add: { ...merged('add'), run: 1 }, set: { ...merged('set'), projected } }
-  const condition = { ...merged('condition'), run: unchanged(counts['run']) }
+  const projected = [...projectedIds, ...records.map(({ id }) => id)].join(',')
+  const change = { add: { ...merge('add'), run: 1 }, set: { ...merge('set'), projected } }
+  const condition = { ...merge('condition'), run: unchanged(counts['run']) }
   return [
     upsert(keys.organisationCounts(organisationId), change, condition),
     ...parts.flatMap((part) => part.writes ?? []),
@@ -280,7 +280,7 @@ export function writesWithCounts(
 const leaseMs = 10_000
 const ProjectionLease = z.object({ holder: z.string().optional(), untilMs: z.number().optional() })
 
-/** Avoids that several workers project the same records of a backlog, which would be safe, but would cost writes. */
+/** Prevents several workers from projecting the same records of a backlog, which is safe but costs writes. */
 class Lease {
   readonly #key: keys.Key
   readonly #holder = newNonce()

@@ -30,8 +30,8 @@ async function recordStart(): Promise<boolean> {
   const state = await readState()
   const starts = state.starts + 1
   const token = state.setupComplete || (await isTokenValid(state, starts)) ? {} : await createToken(starts)
-  const unchanged = state.starts === 0 ? { starts: { absent: true } as const } : { starts: { is: state.starts } }
-  const write = upsert(keys.platform(), { set: { starts, layout: layoutVersion, ...token } }, unchanged)
+  const isUnchanged = state.starts === 0 ? { starts: { absent: true } as const } : { starts: { is: state.starts } }
+  const write = upsert(keys.platform(), { set: { starts, layout: layoutVersion, ...token } }, isUnchanged)
   return (await transact([write, writeCheckWrite()])) === undefined
 }
 

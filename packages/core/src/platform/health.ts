@@ -9,8 +9,8 @@ import { writeCheckView } from './write-check.ts'
 
 /** Uses the last health checks of modules instead of running them. */
 export async function ready(): Promise<{ ready: boolean; body: Readiness }> {
-  const [store, installed] = await Promise.all([storeChecks(), readModules().catch(() => undefined)])
-  const checks = [...store, ...(installed ? moduleChecks(installed) : [])].slice(0, checkLimit)
+  const [storeResults, installedModules] = await Promise.all([storeChecks(), readModules().catch(() => undefined)])
+  const checks = [...storeResults, ...(installedModules ? moduleChecks(installedModules) : [])].slice(0, checkLimit)
   const aggregate = aggregateOf(checks)
   const isReady = aggregate !== 'Unhealthy'
   return { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate, checks } }
@@ -62,7 +62,7 @@ export const moduleChecks = ({ modules, healthById }: InstalledModules): HealthC
       currentChecks(module, healthById.get(module.id)).map((check) => checkView(`module:${module.id}`, check)),
     )
 
-const descriptionLength = 500
+const maxDescriptionLength = 500
 
 /** An outdated Healthy result becomes Degraded. */
 function checkView(source: string, check: StoredCheck): HealthCheck {
@@ -77,7 +77,7 @@ function checkView(source: string, check: StoredCheck): HealthCheck {
     source,
     durationMs,
     checkedAt: iso(checkedAtMs),
-    description: description.slice(0, descriptionLength),
+    description: description.slice(0, maxDescriptionLength),
   }
 }
 

@@ -19,7 +19,7 @@ export async function update(caller: Caller, { publicUrl }: PlatformSettingsUpda
   const [, item] = await reauthorize(caller, ['platform:admin'], [keys.platform()])
   const state = PlatformState.parse(item ?? {})
   if (state.publicUrl === publicUrl) return viewOf(state)
-  const before = state.publicUrl ?? 'none'
+  const formerUrl = state.publicUrl ?? 'none'
   await commit(caller, {
     writes: [
       orThrow(upsert(keys.platform(), { set: { publicUrl } }, { publicUrl: unchanged(state.publicUrl) }), 'conflict'),
@@ -27,7 +27,7 @@ export async function update(caller: Caller, { publicUrl }: PlatformSettingsUpda
     audit: {
       action: 'platform.update_settings',
       resource: 'platform',
-      detail: `publicUrl ${publicUrl}, before ${before}`,
+      detail: `publicUrl ${publicUrl}, before ${formerUrl}`,
     },
   })
   return viewOf({ ...state, publicUrl })

@@ -21,10 +21,10 @@ import { parseBody } from '../lib/validate.ts'
 const maxAttempts = 3
 const tokenTtlMs = 24 * 3_600_000
 
-const alreadyComplete = () => platformError('setup_already_complete', { setupComplete: true })
+const alreadyCompleteError = () => platformError('setup_already_complete', { setupComplete: true })
 
 export async function status(): Promise<{ setupComplete: boolean; wizardStep: string }> {
-  if ((await readState()).setupComplete) throw alreadyComplete()
+  if ((await readState()).setupComplete) throw alreadyCompleteError()
   return { setupComplete: false, wizardStep: 'welcome' }
 }
 
@@ -42,7 +42,7 @@ export async function complete(body: unknown, origin: Origin = { address: '' }):
 
 async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {
   const state = await readState()
-  if (state.setupComplete) throw alreadyComplete()
+  if (state.setupComplete) throw alreadyCompleteError()
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
   checkToken(state, (body as { initialAdminToken?: unknown }).initialAdminToken)
   const request = parseBody(SetupCompletion, body)

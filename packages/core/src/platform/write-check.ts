@@ -9,21 +9,21 @@ import { type Item, update, upsert, type WriteItem } from '../db/table.ts'
  * cannot be stored; it shows as a time that is too old.
  */
 
-const writeCheck = () => ({ set: { checkedAtMs: now() } })
+const writeCheckChange = () => ({ set: { checkedAtMs: now() } })
 
-export const writeCheckWrite = (): WriteItem => upsert(keys.writeCheck(), writeCheck())
+export const writeCheckWrite = (): WriteItem => upsert(keys.writeCheck(), writeCheckChange())
 
 export async function checkWrites(): Promise<void> {
-  await update(keys.writeCheck(), writeCheck())
+  await update(keys.writeCheck(), writeCheckChange())
 }
 
-/** Exceeded after two late or failed checks in a row. */
-const limitMs = config.PLAT_WRITE_CHECK_INTERVAL_SECONDS * 2500
+/** Exceeded after two consecutive late or failed checks. */
+const maxAgeMs = config.PLAT_WRITE_CHECK_INTERVAL_SECONDS * 2500
 
 /** A time in the future, which occurs after the clock was set back, counts as too old. */
 export function writeCheckView(item: Item | undefined): HealthCheck {
   const checkedAtMs = Number(item?.['checkedAtMs'] ?? 0)
-  const isHealthy = Math.abs(now() - checkedAtMs) < limitMs
+  const isHealthy = Math.abs(now() - checkedAtMs) < maxAgeMs
   return {
     name: 'database-writes',
     status: isHealthy ? 'Healthy' : 'Unhealthy',

@@ -90,10 +90,10 @@ export async function verifyAccessToken(token: string): Promise<Caller> {
     await publicKeyFor(token)
     return cached.caller
   }
-  const verified = await verify(token)
+  const verifiedToken = await verify(token)
   // Concurrent requests receive one caller, so that they share the data that is cached for this caller.
-  if (tokenCache.get(token)?.expiresAtMs !== verified.expiresAtMs) tokenCache.set(token, verified)
-  return tokenCache.get(token)?.caller ?? verified.caller
+  if (tokenCache.get(token)?.expiresAtMs !== verifiedToken.expiresAtMs) tokenCache.set(token, verifiedToken)
+  return tokenCache.get(token)?.caller ?? verifiedToken.caller
 }
 
 const latestIssueMs = (): number => now() + clockToleranceSeconds * 1000
@@ -151,8 +151,8 @@ const rethrowUnlessKnown = (kid: string) => (error: unknown) => {
 }
 
 async function refreshPublicKeys(): Promise<void> {
-  const set = await readAccessKeys()
-  const imported = set.keys.map(async (jwk) => [jwk.kid, await importJWK(jwk, 'EdDSA')] as const)
-  publicKeys = new Map(await Promise.all(imported))
+  const keySet = await readAccessKeys()
+  const importedKeys = keySet.keys.map(async (jwk) => [jwk.kid, await importJWK(jwk, 'EdDSA')] as const)
+  publicKeys = new Map(await Promise.all(importedKeys))
   readAtElapsedMs = elapsedMs()
 }

@@ -4,7 +4,7 @@ import { generateKey, keySecret, PrivateKey } from './private-key.ts'
 
 /** The key that signs checkpoints of audit trails. It is never replaced, because checkpoints are kept for years. */
 
-let cached: PrivateKey | undefined
+let cachedKey: PrivateKey | undefined
 
 /** Concurrent first starts create the same key. */
 export async function ensureAuditKey(): Promise<void> {
@@ -12,8 +12,8 @@ export async function ensureAuditKey(): Promise<void> {
 }
 
 export async function auditKey(): Promise<PrivateKey> {
-  const text = cached === undefined ? await readSecret(keySecret('audit-key')) : undefined
-  cached ??= text === undefined ? undefined : PrivateKey.parse(JSON.parse(text))
-  if (cached === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
-  return cached
+  const text = cachedKey === undefined ? await readSecret(keySecret('audit-key')) : undefined
+  cachedKey ??= text === undefined ? undefined : PrivateKey.parse(JSON.parse(text))
+  if (cachedKey === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
+  return cachedKey
 }

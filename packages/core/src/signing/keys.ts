@@ -15,16 +15,16 @@ import { ensureStatementKey, replaceStatementKey } from './statement-keys.ts'
  * verification needs no secret.
  */
 
-/** Newest first. */
+/** Ordered from newest to oldest. */
 const TokenKeys = z.array(PrivateKey).min(1)
 type TokenKeys = readonly PrivateKey[]
 
-const secrets = { access: keySecret('access-keys'), module: keySecret('module-token-keys') } as const
+const secretNames = { access: keySecret('access-keys'), module: keySecret('module-token-keys') } as const
 
 const rotateAfterMs = 30 * 24 * 3_600_000
 
 async function readKeys(kind: TokenKind): Promise<TokenKeys | undefined> {
-  const text = await readSecret(secrets[kind])
+  const text = await readSecret(secretNames[kind])
   return text === undefined ? undefined : TokenKeys.parse(JSON.parse(text))
 }
 
@@ -39,7 +39,7 @@ export interface Rotation extends Revocation {
 }
 
 /**
- * Creates missing keys and replaces keys of tokens that are older than thirty days. Idempotent, and safe when run
+ * Creates missing keys, and replaces token keys older than thirty days or on request. Idempotent, and safe when run
  * concurrently or interrupted: a key is published before its first signature and stays published until its tokens have
  * expired.
  */
@@ -54,22 +54,22 @@ export async function ensureKeys(rotation: Rotation = {}): Promise<void> {
 }
 
 async function ensureTokenKeys(kind: TokenKind, rotation: Rotation): Promise<void> {
-  const old = (await readKeys(kind)) ?? (await createKeys(kind))
-  const [current] = old
-  const isFresh = current !== undefined && now() - current.createdAtMs < rotateAfterMs
-  if (!isFresh || rotation.rotate === true) await replaceKey(kind, old, rotation)
-  // Read again, because the last of concurrent rotations wins.
+  const oldKeys = (await readKeys(kind)) ?? (await createKeys(kind))
+  const [currentKey] = oldKeys
+  const isFresh = currentKey !== undefined && now() - currentKey.createdAtMs < rotateAfterMs
+  if (!isFresh || rotation.rotate === true) await replaceKey(kind, oldKeys, rotation)
+  // The keys are read again, because the last of concurrent rotations wins.
   await retireKeys(kind, (await readKeys(kind))?.[0], rotation)
-  cached.delete(kind)
+  signerCache.delete(kind)
 }
 
-async function replaceKey(kind: TokenKind, old: TokenKeys, { withdraw = false }: Rotation): Promise<void> {
+async function replaceKey(kind: TokenKind, oldKeys: TokenKeys, { withdraw = false }: Rotation): Promise<void> {
   const newKey = generateKey()
   await publishKey(kind, newKey)
   await failpoint('keys.published')
   // The key's age counts from its publication, because verifiers could not read it before.
-  const keys = [{ ...newKey, createdAtMs: now() }, ...(withdraw ? [] : untilMature(old))]
-  await writeSecret(secrets[kind], JSON.stringify(keys))
+  const keys = [{ ...newKey, createdAtMs: now() }, ...(withdraw ? [] : untilMature(oldKeys))]
+  await writeSecret(secretNames[kind], JSON.stringify(keys))
   await failpoint('keys.written')
 }
 
@@ -77,7 +77,7 @@ async function replaceKey(kind: TokenKind, old: TokenKeys, { withdraw = false }:
 async function createKeys(kind: TokenKind): Promise<TokenKeys> {
   const newKey = generateKey()
   await publishKey(kind, newKey)
-  await createSecretOnce(secrets[kind], JSON.stringify([newKey]))
+  await createSecretOnce(secretNames[kind], JSON.stringify([newKey]))
   return requireKeys(kind)
 }
 
@@ -86,8 +86,8 @@ export interface Signer {
   key: CryptoKey
 }
 
-const cached = new Map<TokenKind, { signer: Signer; untilMs: number }>()
-const cacheMs = 300_000
+const signerCache = new Map<TokenKind, { signer: Signer; untilMs: number }>()
+const cacheTtlMs = 300_000
 
 /** A key starts to sign at this age, when all verifiers have read it. */
 const signsAfterMs = 2 * keyCacheMs
@@ -101,13 +101,13 @@ function untilMature(list: readonly PrivateKey[]): readonly PrivateKey[] {
 }
 
 export async function signerOf(kind: TokenKind): Promise<Signer> {
-  const known = cached.get(kind)
-  if (known !== undefined && elapsedMs() < known.untilMs) return known.signer
+  const cachedSigner = signerCache.get(kind)
+  if (cachedSigner !== undefined && elapsedMs() < cachedSigner.untilMs) return cachedSigner.signer
   const list = await requireKeys(kind)
   const key = untilMature(list).at(-1)
   if (key === undefined) throw platformError('starting', { retryAfterSeconds: 2 })
   const signer = { kid: key.kid, key: await importJWK(key.jwk, 'EdDSA') }
-  cached.set(kind, { signer, untilMs: elapsedMs() + (key === list[0] ? cacheMs : signsAfterMs) })
+  signerCache.set(kind, { signer, untilMs: elapsedMs() + (key === list[0] ? cacheTtlMs : signsAfterMs) })
   return signer
 }
 

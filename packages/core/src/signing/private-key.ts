@@ -20,5 +20,5 @@ export type TokenKind = 'access' | 'module'
 
 type KeyName = 'access-keys' | 'module-token-keys' | 'statement-keys' | 'webhook-key' | 'module-key' | 'audit-key'
 
-/** The name of the secret of a key. Each purpose has its own, so that only its signers can read it. */
+/** Returns the name of the secret of a key. Each purpose has its own, so that only its signers can read it. */
 export const keySecret = (name: KeyName): string => `${config.PLAT_SECRET_KEYS_PREFIX}/${name}`

@@ -62,18 +62,18 @@ export interface Revocation {
 
 export async function retireKeys(
   kind: TokenKind,
-  current: SigningKey | undefined,
+  currentKey: SigningKey | undefined,
   { withdraw = false }: Revocation,
 ): Promise<void> {
-  if (current === undefined) return
-  const replaced = publishedKeys(await get(keys.tokenKeys(kind))).filter(({ kid }) => kid !== current.kid)
+  if (currentKey === undefined) return
+  const replacedKeys = publishedKeys(await get(keys.tokenKeys(kind))).filter(({ kid }) => kid !== currentKey.kid)
   const isExpired = ({ replacedAtMs = now() }: PublishedKey) => withdraw || now() - replacedAtMs > retentionMs
-  const newlyReplaced = replaced.filter((key) => !isExpired(key) && key.replacedAtMs === undefined)
+  const newlyReplaced = replacedKeys.filter((key) => !isExpired(key) && key.replacedAtMs === undefined)
   const replacements = newlyReplaced.map((key) => [attributeOf(key.kid), Object.assign(key, { replacedAtMs: now() })])
   await transact([
     upsert(keys.tokenKeys(kind), {
-      set: { ...attributesOf(current), ...Object.fromEntries(replacements) },
-      remove: replaced.filter(isExpired).map((key) => attributeOf(key.kid)),
+      set: { ...attributesOf(currentKey), ...Object.fromEntries(replacements) },
+      remove: replacedKeys.filter(isExpired).map((key) => attributeOf(key.kid)),
     }),
   ])
 }
@@ -86,6 +86,6 @@ const keySetOf = (items: readonly (Item | undefined)[]): KeySet => ({
 
 export const readAccessKeys = async (): Promise<KeySet> => keySetOf([await get(keys.tokenKeys('access'))])
 
-/** The keys of access tokens and of tokens for modules. */
+/** Returns the keys of access tokens and of tokens for modules. */
 export const readPublicKeys = async (): Promise<KeySet> =>
   keySetOf(await getConsistent([keys.tokenKeys('access'), keys.tokenKeys('module')]))

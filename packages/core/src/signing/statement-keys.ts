@@ -16,11 +16,11 @@ import { publicKeyOf } from './published-keys.ts'
 
 /** A relay that missed more replacements than this must be enrolled again. */
 const maxReplaced = 10
-const cacheMs = 300_000
+const cacheTtlMs = 300_000
 /** Processes read the secret again for an unknown key id, at most this often. */
 export const rereadMs = 5000
 /** Relays with the same unknown key receive the result of one read. */
-const unknownMs = 60_000
+const unknownTtlMs = 60_000
 
 const StatementKeys = z.object({
   current: PrivateKey,
@@ -29,15 +29,15 @@ const StatementKeys = z.object({
 })
 type StatementKeys = z.infer<typeof StatementKeys>
 
-interface Cached {
+interface CachedKeys {
   keys: StatementKeys
   signingKey: CryptoKey
   readAtMs: number
 }
 
-let cached: Cached | undefined
+let cachedKeys: CachedKeys | undefined
 let rereadAtMs = Number.NEGATIVE_INFINITY
-/** Key ids that the secret did not contain when it was read for them. */
+/** The times at which the secret was read for a key id that it did not contain. */
 const unknownAtMs = new BoundedCache<number>(1000)
 
 async function requireKeys(): Promise<StatementKeys> {
@@ -46,12 +46,12 @@ async function requireKeys(): Promise<StatementKeys> {
   return StatementKeys.parse(JSON.parse(text))
 }
 
-async function currentKeys(): Promise<Cached> {
+async function currentKeys(): Promise<CachedKeys> {
   // A clock that was set back makes the age negative.
-  if (cached !== undefined && Math.abs(now() - cached.readAtMs) < cacheMs) return cached
+  if (cachedKeys !== undefined && Math.abs(now() - cachedKeys.readAtMs) < cacheTtlMs) return cachedKeys
   const keys = await requireKeys()
-  cached = { keys, signingKey: await importKey(keys.current), readAtMs: now() }
-  return cached
+  cachedKeys = { keys, signingKey: await importKey(keys.current), readAtMs: now() }
+  return cachedKeys
 }
 
 async function importKey({ jwk }: PrivateKey): Promise<CryptoKey> {
@@ -64,26 +64,26 @@ async function importKey({ jwk }: PrivateKey): Promise<CryptoKey> {
 export async function ensureStatementKey(): Promise<void> {
   const first: StatementKeys = { current: generateKey(), replaced: [] }
   await createSecretOnce(keySecret('statement-keys'), JSON.stringify(first))
-  cached = undefined
+  cachedKeys = undefined
 }
 
 /**
- * Replaces the key in one write. If several callers replace the same key, only the first one does. With `withdraw` the
- * old key does not introduce the new one, because it has leaked: every relay must be enrolled again.
+ * Replaces the key in one write. If several callers replace the same key, only the first one succeeds. With `withdraw`,
+ * the old key does not introduce the new one, because it has leaked: every relay must be enrolled again.
  */
 export async function replaceStatementKey({ withdraw = false } = {}): Promise<void> {
-  const old = await requireKeys()
+  const oldKeys = await requireKeys()
   const current = generateKey()
-  const successor = await sign(old.current.kid, await importKey(old.current), 'statement-key+jws', {
+  const successor = await sign(oldKeys.current.kid, await importKey(oldKeys.current), 'statement-key+jws', {
     key: publicKeyOf(current),
     iat: nowSeconds(),
   })
-  const replaced = withdraw ? [] : [...old.replaced, { kid: old.current.kid, successor }].slice(-maxReplaced)
+  const replaced = withdraw ? [] : [...oldKeys.replaced, { kid: oldKeys.current.kid, successor }].slice(-maxReplaced)
   await failpoint('statement-key.signed')
   const value = JSON.stringify({ current, replaced } satisfies StatementKeys)
-  const isReplaced = await replaceSecretOnce(keySecret('statement-keys'), old.current.kid, value)
+  const isReplaced = await replaceSecretOnce(keySecret('statement-keys'), oldKeys.current.kid, value)
   await failpoint('statement-key.written')
-  cached = undefined
+  cachedKeys = undefined
   // A concurrent replacement may have let the leaked key introduce its successor.
   if (withdraw && !isReplaced) await replaceStatementKey({ withdraw })
 }
@@ -99,18 +99,18 @@ export async function statementKeys(): Promise<KeySet> {
  * cached ones and the secret was read a moment ago.
  */
 export async function successorsOf(kid: string): Promise<string[] | 'unknown' | 'undecided'> {
-  const known = successorsIn(await currentKeys(), kid)
-  if (known !== undefined) return known
-  if (isWithin(unknownAtMs.get(kid) ?? Number.NEGATIVE_INFINITY, unknownMs)) return 'unknown'
+  const knownSuccessors = successorsIn(await currentKeys(), kid)
+  if (knownSuccessors !== undefined) return knownSuccessors
+  if (isWithin(unknownAtMs.get(kid) ?? Number.NEGATIVE_INFINITY, unknownTtlMs)) return 'unknown'
   if (isWithin(rereadAtMs, rereadMs)) return 'undecided'
   rereadAtMs = now()
-  cached = undefined
-  const reread = successorsIn(await currentKeys(), kid)
-  if (reread === undefined) unknownAtMs.set(kid, now())
-  return reread ?? 'unknown'
+  cachedKeys = undefined
+  const rereadSuccessors = successorsIn(await currentKeys(), kid)
+  if (rereadSuccessors === undefined) unknownAtMs.set(kid, now())
+  return rereadSuccessors ?? 'unknown'
 }
 
-function successorsIn({ keys: { current, replaced } }: Cached, kid: string): string[] | undefined {
+function successorsIn({ keys: { current, replaced } }: CachedKeys, kid: string): string[] | undefined {
   if (kid === current.kid) return []
   const index = replaced.findIndex((key) => key.kid === kid)
   return index < 0 ? undefined : replaced.slice(index).map(({ successor }) => successor)

@@ -8,10 +8,10 @@ import { jsonString } from '../../lib/validate.ts'
 import { chunk } from '../../lib/async.ts'
 
 export const releaseLimit = 200
-/** Maximum of stored digests per repository that are not releases. */
+/** The maximum number of stored digests per repository that are not releases. */
 const otherLimit = 150
 const problemLimit = 50
-const problemLength = 500
+const maxProblemLength = 500
 
 /** Repositories are in the order of the sources. */
 export interface Catalog {
@@ -31,22 +31,22 @@ export async function readCatalog(): Promise<Catalog> {
   }
 }
 
-/** Writes only changes since the earlier scan `before`. Of concurrent scans, the last one wins. */
+/** Writes the scan, and the repositories that differ from `before`. Of concurrent scans, the last one wins. */
 export async function storeCatalog({ repositories, scan }: Required<Catalog>, before: Catalog): Promise<void> {
   const references = new Set(repositories.map(({ reference }) => reference))
-  const removed = before.repositories.filter(({ reference }) => !references.has(reference))
-  const problems = scan.problems.slice(0, problemLimit).map((problem) => problem.slice(0, problemLength))
+  const removedRepositories = before.repositories.filter(({ reference }) => !references.has(reference))
+  const problems = scan.problems.slice(0, problemLimit).map((problem) => problem.slice(0, maxProblemLength))
   const storedItems = new Set(before.repositories.map((repository) => JSON.stringify(itemOf(repository))))
-  const changed = repositories.map(itemOf).filter((item) => !storedItems.has(JSON.stringify(item)))
-  await batchPut([...changed, { ...keys.catalogScan(), ...scan, problems, latest: latestVersionsJson(repositories) }])
-  const removals = removed.map(({ reference }) => remove(keys.catalogRepository(reference)))
+  const newItems = repositories.map(itemOf).filter((item) => !storedItems.has(JSON.stringify(item)))
+  await batchPut([...newItems, { ...keys.catalogScan(), ...scan, problems, latest: latestVersionsJson(repositories) }])
+  const removals = removedRepositories.map(({ reference }) => remove(keys.catalogRepository(reference)))
   for (const batch of chunk(removals, 100)) await transact(batch)
 }
 
-/** Small enough for frequent reads, with room for thousands of modules. Modules beyond the limit show no updates. */
+/** Allows frequent reads and thousands of modules. No updates are shown for modules beyond the limit. */
 const maxLatestBytes = 100_000
 
-/** Stored with the scan, so that counting updates reads one item instead of the catalog. */
+/** The result is stored with the scan, so that counting updates reads one item instead of the catalog. */
 function latestVersionsJson(repositories: readonly CatalogRepositoryRecord[]): string {
   const latest = [...choicesByModule(repositories)].flatMap(([id, choices]) => {
     const release = latestOf(choices)

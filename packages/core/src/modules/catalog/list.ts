@@ -19,9 +19,9 @@ export interface CatalogFilter {
 
 export async function list(filter: CatalogFilter) {
   const [{ repositories, scan }, { modules }] = await Promise.all([readCatalog(), readModules()])
-  const installed = new Map(modules.map((module) => [module.id, module]))
+  const installedById = new Map(modules.map((module) => [module.id, module]))
   const items = [...choicesByModule(repositories)]
-    .flatMap(([id, choices]) => itemsOf(choices, installed.get(id)))
+    .flatMap(([id, choices]) => itemsOf(choices, installedById.get(id)))
     .filter((item) => matches(item, filter))
     .toSorted((a, b) => (a.name + a.id < b.name + b.id ? -1 : 1))
   return {

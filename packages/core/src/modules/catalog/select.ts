@@ -15,7 +15,7 @@ export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]
 
 const isPrerelease = ({ version }: CatalogRelease): boolean => prerelease(version) !== null
 
-/** Negative if the first release is newer by SemVer, or has the same version and was built later. */
+/** Returns a negative number if the first release is newer by SemVer, or has the same version and was built later. */
 const compareReleases = (a: CatalogRelease, b: CatalogRelease): number =>
   compareBuild(b.version, a.version) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0)
 
@@ -24,11 +24,11 @@ const compareReleases = (a: CatalogRelease, b: CatalogRelease): number =>
  * Prefers stable versions within that source.
  */
 export function latestOf(choices: readonly CatalogChoice[]): CatalogChoice | undefined {
-  const verified = choices.filter(({ isVerified }) => isVerified)
-  const preferred = verified.length > 0 ? verified : choices
-  const fromFirstSource = preferred.filter(({ reference }) => reference === preferred[0]?.reference)
-  const stable = fromFirstSource.filter((release) => !isPrerelease(release))
-  return (stable.length > 0 ? stable : fromFirstSource).toSorted(compareReleases)[0]
+  const verifiedChoices = choices.filter(({ isVerified }) => isVerified)
+  const preferredChoices = verifiedChoices.length > 0 ? verifiedChoices : choices
+  const fromFirstSource = preferredChoices.filter(({ reference }) => reference === preferredChoices[0]?.reference)
+  const stableChoices = fromFirstSource.filter((release) => !isPrerelease(release))
+  return (stableChoices.length > 0 ? stableChoices : fromFirstSource).toSorted(compareReleases)[0]
 }
 
 /** Prefers verified releases and the first source that has the version. */
