@@ -81,7 +81,7 @@ function hashOf(allChunks: readonly Chunk[]): string | undefined {
   return hash.digest()
 }
 
-/** Returns the first non-zero exit code, else null if a node was stopped, else 0; `reportedCode` if there are no nodes. */
+/** Returns the first non-zero exit code, else null if a node was stopped, else 0; `reportedCode` without nodes. */
 export function exitCodeOf(nodes: Completion['nodes'], reportedCode: number | null): number | null {
   if (nodes.length === 0) return reportedCode
   const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
