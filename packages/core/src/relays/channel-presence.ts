@@ -61,7 +61,7 @@ const nextCheckAfterClose = (record: ClusterRecord): number | undefined =>
 type StoredChannel = Pick<ClusterRecord, 'channelId' | 'channelOpenedAtMs' | 'channelClosedAtMs'>
 
 /**
- * The fields of the cluster after the event; undefined if the event is a repetition or older than the stored fields.
+ * Returns the changed fields, or undefined if the event is a repetition or older than the stored fields.
  */
 function channelAfter(stored: StoredChannel, event: ChannelEvent): StoredChannel | undefined {
   // The clocks of the broker and of this function differ.
@@ -78,10 +78,10 @@ function channelAfter(stored: StoredChannel, event: ChannelEvent): StoredChannel
   }
   const isLater = id === undefined || (storedClient === client && Number(version) > Number(storedVersion))
   if (event.isOpen) return isLater || atMs > openedAtMs ? { channelId, channelOpenedAtMs: atMs } : undefined
-  // The end of an unknown connection. It is stored, so that the event of its start has no effect if it arrives later.
+  // The end of an unknown connection is stored, so that the event of its start has no effect if it arrives later.
   return isLater ? { channelId, channelOpenedAtMs: atMs, channelClosedAtMs: atMs } : undefined
 }
 
-/** Short, because every byte of a cluster adds to the cost of lists. */
+/** The id is short, because every byte of a cluster adds to the cost of lists. */
 const idOf = ({ clientId, session, version }: ChannelEvent): string =>
   [sha256(clientId).slice(0, 10), sha256(session).slice(0, 10), version].join('.')

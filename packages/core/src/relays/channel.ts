@@ -16,11 +16,11 @@ import { authenticateRelay } from './request-auth.ts'
 const keepAliveSeconds = 40
 
 interface ChannelOwner extends Pick<RelayCaller, 'relayId' | 'clusterId'> {
-  /** The start of the relay program, so that two programs with one key do not close each other's channel. */
+  /** Identifies the start of the relay program, so that two programs with one key do not close each other's channel. */
   instanceId?: string | undefined
 }
 
-/** Undefined if the platform has no broker. */
+/** Returns undefined if the platform has no broker, or the relay sent no instance id. */
 export const channelFor = ({ relayId, clusterId, instanceId }: ChannelOwner): Channel | undefined =>
   config.PLAT_CHANNEL_URL === '' || instanceId === undefined
     ? undefined
@@ -32,7 +32,7 @@ export const channelFor = ({ relayId, clusterId, instanceId }: ChannelOwner): Ch
         keepAliveSeconds,
       }
 
-/** Undefined for a client id of another stage or form. */
+/** Returns undefined for a client id of another stage or form. */
 function relayIdIn(clientId: string): string | undefined {
   const prefix = `${config.PLAT_CHANNEL_PREFIX}-`
   const [, relayId = ''] = /^([^-]+)-[0-9A-Za-z-]{8,40}$/.exec(clientId.slice(prefix.length)) ?? []
@@ -46,8 +46,8 @@ export interface ChannelGrant {
 }
 
 /**
- * Verifies the password of a connection: the relay's signed token for the path `mqtt:<client id>`.
- * Undefined if the relay may not connect.
+ * Verifies the password of a connection: the relay's signed token for the path `mqtt:<client id>`. Returns undefined if
+ * the relay may not connect.
  */
 export async function authorizeChannel(clientId: string, password: string): Promise<ChannelGrant | undefined> {
   const relayId = relayIdIn(clientId)
@@ -82,11 +82,11 @@ export async function channelEvent(event: ChannelEvent): Promise<void> {
   if (recorded?.checkAtMs !== undefined) await checkClustersAt(recorded.checkAtMs)
 }
 
-/** Later checks are left to the regular ones. */
+/** Later checks are left to the regular sweep. */
 const maxCheckDelayMs = 10_000
 let nextCheckAtMs = 0
 
-/** A check covers all clusters, so that a process requests at most one a second, however many channels close. */
+/** A check covers all clusters, so a process requests at most one per second, even if many channels close. */
 async function checkClustersAt(atMs: number): Promise<void> {
   const delaySeconds = Math.max(0, Math.ceil((atMs - now()) / 1000))
   const isCovered = atMs <= nextCheckAtMs && nextCheckAtMs < atMs + 1000

@@ -29,7 +29,7 @@ import {
 import { EnrollmentKeyRecord, repeatableUntil } from './enrollment-key.ts'
 
 /**
- * Enrollment with a key that many relays use. One transaction counts the use, records the key of the relay and creates
+ * Many relays enroll with the same key. One transaction counts the use, records the key of the relay and creates
  * its cluster. A relay that repeats the request, because the response was lost, receives the same cluster.
  */
 
@@ -48,7 +48,7 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
   if (!isId('ekey', id) || extraParts.length > 0) throw platformError('enrollment_key_invalid')
   const useKey = keys.enrollmentKeyUse(id, sha256(request.publicKey.x))
   const [item, use] = await getConsistent([keys.enrollmentKey(id), useKey])
-  const key = verifiedKey(item, secret)
+  const key = verifyKey(item, secret)
   if (use !== undefined) {
     const { clusterId, relayId, hostname } = Use.parse(use)
     const cluster = await find(key.organisationId, clusterId)
@@ -65,7 +65,7 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
   const { organisationId, type, siteId } = key
   const clusters = clustersOf(organisationId)
   const names = namesFor(key.nameTemplate, request.hostname)
-  const [userItem, tokenItem, headItem, organisation, ...taken] = await getConsistent([
+  const [userItem, tokenItem, headItem, organisation, ...nameItems] = await getConsistent([
     keys.user(organisationId, key.createdBy),
     keys.apiToken(key.tokenId ?? ''),
     clusters.head,
@@ -77,7 +77,7 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
   checkQuota(organisation, 'clusters', head.total)
   const timeMs = nextSortTimeMs(head)
   const [clusterId, relayId] = [newId('clus', timeMs), newId('relay')]
-  const name = names.find((_, index) => taken[index] === undefined) ?? unusedName(names, clusterId)
+  const name = names.find((_, index) => nameItems[index] === undefined) ?? unusedName(names, clusterId)
   const nodes = nodesOf({ clusterId }, request)
   const relay = {
     relayName: request.displayName,
@@ -86,10 +86,10 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
     nodesHash: nodesHash(nodes),
   }
   const cluster = { organisationId, id: clusterId, type, siteId }
-  const started = startRelay(cluster, { relayId, ...relay })
-  const pending = { ...relay, pendingRelayId: relayId, ...statusIndexKeys(cluster, 'Pending') }
-  const status = key.requireApproval ? ('Pending' as const) : started.status
-  const state = key.requireApproval ? pending : started.set
+  const startChange = startRelay(cluster, { relayId, ...relay })
+  const pendingFields = { ...relay, pendingRelayId: relayId, ...statusIndexKeys(cluster, 'Pending') }
+  const status = key.requireApproval ? ('Pending' as const) : startChange.status
+  const stateFields = key.requireApproval ? pendingFields : startChange.set
   const { hostname, platform, relayVersion } = request
   const record = { relayId, organisationId, clusterId, publicKey: request.publicKey.x, enrolledAtMs: now() }
   const failure = await commit(system(organisationId, origin?.address), {
@@ -111,7 +111,7 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
         siteId,
         activeJobs: 0,
         waitingJobs: 0,
-        ...state,
+        ...stateFields,
       }),
       createLabelsWrite(cluster, key.labels, labelsAtEnrollment(request)),
       statusCountWrite(cluster, undefined, status),
@@ -137,7 +137,7 @@ export const enrolledEvents = (cluster: Parameters<typeof statusEvent>[0], relay
   statusEvent(cluster, 'Healthy'),
 ]
 
-function verifiedKey(item: Item | undefined, secret: string): EnrollmentKeyRecord {
+function verifyKey(item: Item | undefined, secret: string): EnrollmentKeyRecord {
   const record = item && EnrollmentKeyRecord.parse(item)
   if (!record || !timingSafeEqual(Buffer.from(record.hash), Buffer.from(sha256(secret))))
     throw platformError('enrollment_key_invalid')
@@ -176,13 +176,13 @@ async function authorizedIssuer(
 }
 
 const maxNameLength = 64
-/** One call reads these names and four other items. */
+/** One request reads these names and four other items. */
 const maxNames = 90
 
-/** The name of the template, and the same name with numbers. */
+/** Returns the name from the template, then the same name with numbers. */
 export function namesFor(template: string, hostname: string): string[] {
-  const filled = template.replaceAll('{hostname}', hostname).slice(0, maxNameLength).toWellFormed().trim()
-  const base = filled.length < 3 ? `host-${filled}` : filled
+  const filledTemplate = template.replaceAll('{hostname}', hostname).slice(0, maxNameLength).toWellFormed().trim()
+  const base = filledTemplate.length < 3 ? `host-${filledTemplate}` : filledTemplate
   return [base, ...Array.from({ length: maxNames - 1 }, (_, index) => withSuffix(base, String(index + 2)))]
 }
 

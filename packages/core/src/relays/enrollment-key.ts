@@ -42,14 +42,14 @@ export const EnrollmentKeyRecord = z.object({
   tokenId: z.string().optional(),
   ...submitterFields,
 })
-/** How long a relay can repeat its enrollment. */
+/** The time within which a relay can repeat its enrollment. */
 const repeatSeconds = 7 * 86_400
 
 export const repeatableUntil = (): number => Math.ceil(now() / 1000) + repeatSeconds
 
 export type EnrollmentKeyRecord = z.infer<typeof EnrollmentKeyRecord>
 
-const view = (record: EnrollmentKeyRecord): EnrollmentKey => ({
+const enrollmentKeyView = (record: EnrollmentKeyRecord): EnrollmentKey => ({
   id: record.id,
   name: record.name,
   type: record.type,
@@ -73,7 +73,7 @@ export const list = ({ organisationId }: Caller, query: PageQuery) =>
     const { keys: pageKeys, totalCount, next } = await pageOfRange(range, () => count(range), page)
     const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
     const records = items.filter((item) => item !== undefined).map((item) => EnrollmentKeyRecord.parse(item))
-    return { items: records.map(view), totalCount, next }
+    return { items: records.map(enrollmentKeyView), totalCount, next }
   })
 
 /** Returns the key only once. */
@@ -93,7 +93,7 @@ export async function create(caller: Caller, request: EnrollmentKeyCreation): Pr
   const record = { id, organisationId, hash: sha256(secret), ...settings, ...times, ...creator, used: 0 }
   const enrollmentKey = `${id}.${secret}`
   const response = {
-    ...view(record),
+    ...enrollmentKeyView(record),
     enrollmentKey,
     relayCommand: relayCommand(caller, platform, `PLAT_ENROLLMENT_KEY=${enrollmentKey}`),
   }
@@ -125,16 +125,16 @@ function expiryOf({ expiresAt }: EnrollmentKeyCreation, fromMs: number): number 
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'invalid_value', message }])
 }
 
-/** The record is kept, because a relay that did not receive the response repeats its enrollment. */
+/** Keeps the record, because a relay that did not receive the response repeats its enrollment. */
 export async function revoke(caller: Caller, keyId: string): Promise<void> {
   const { organisationId } = caller
-  const key = keys.enrollmentKey(keyId)
-  const [, item] = await reauthorize(caller, ['clusters:write'], isId('ekey', keyId) ? [key] : [])
+  const itemKey = keys.enrollmentKey(keyId)
+  const [, item] = await reauthorize(caller, ['clusters:write'], isId('ekey', keyId) ? [itemKey] : [])
   const record = ownRecord(item, organisationId)
   const failure = await commit(caller, {
     writes: [
       patch(
-        key,
+        itemKey,
         { set: { revokedAtMs: now(), ttl: repeatableUntil() }, remove: ['gsi1pk'] },
         { revokedAtMs: { absent: true } },
       ),

@@ -71,8 +71,8 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
 export async function enroll(request: EnrollRequest, origin?: Origin): Promise<EnrollResponse> {
   checkNodeNames(request)
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const enrolled = await tryEnroll(request, sha256(request.publicKey.x), origin)
-    if (enrolled !== undefined) return enrolled
+    const response = await tryEnroll(request, sha256(request.publicKey.x), origin)
+    if (response !== undefined) return response
   }
   throw storeContention()
 }
@@ -87,14 +87,14 @@ async function tryEnroll(
   thumbprint: string,
   origin: Origin | undefined,
 ): Promise<EnrollResponse | undefined> {
-  const token = await verifiedToken(request.enrollmentToken)
-  if (token.usedAtMs !== undefined) return repeatedEnrollment(token, thumbprint, request, origin)
+  const token = await verifyToken(request.enrollmentToken)
+  if (token.usedAtMs !== undefined) return respondToRepeat(token, thumbprint, request, origin)
   if (token.expiresAtMs <= now()) throw platformError('enrollment_token_expired')
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
   if (cluster?.enrollmentId !== token.id) {
-    const latest = await verifiedToken(request.enrollmentToken)
+    const latest = await verifyToken(request.enrollmentToken)
     if (latest.usedAtMs === undefined) throw platformError('enrollment_token_invalid')
-    return repeatedEnrollment(latest, thumbprint, request, origin)
+    return respondToRepeat(latest, thumbprint, request, origin)
   }
   const relayId = relayIdOf(token, thumbprint)
   const { id: clusterId, name, relayId: previousRelayId } = cluster
@@ -125,7 +125,7 @@ async function tryEnroll(
   return enrollResponse(token, relayId, request)
 }
 
-async function verifiedToken(text = ''): Promise<EnrollmentRecord> {
+async function verifyToken(text = ''): Promise<EnrollmentRecord> {
   const [id = '', secret = '', ...extraParts] = text.split('.')
   const item = isId('enroll', id) && extraParts.length === 0 ? await get(keys.enrollment(id)) : undefined
   const record = item && StoredEnrollment.parse(item)
@@ -134,7 +134,7 @@ async function verifiedToken(text = ''): Promise<EnrollmentRecord> {
   return record
 }
 
-async function repeatedEnrollment(
+async function respondToRepeat(
   token: EnrollmentRecord,
   thumbprint: string,
   request: EnrollRequest,
@@ -169,11 +169,11 @@ export const nodesOf = (token: Pick<EnrollmentRecord, 'clusterId'>, { nodes }: E
     status: 'Online',
   }))
 
-/** The labels of a cluster until the relay reports its facts. */
+/** Returns the labels of a cluster until the relay reports its facts. */
 export const labelsAtEnrollment = ({ platform, relayVersion }: EnrollRequest): Labels =>
   factLabels({ relayVersion, custom: {}, nodes: [{ id: '', os: platform.split(' ')[0] }] })
 
-/** Fields that were reported by the relay or about it. They are removed when a new relay enrolls. */
+/** Fields that the relay reported, or that describe it. They are removed when a new relay enrolls. */
 const fieldsOfRelay = [
   'pendingRelayId',
   'scriptsIsolated',
@@ -187,13 +187,13 @@ const fieldsOfRelay = [
   ...markerFields,
 ]
 
-/** The fields of a cluster whose relay enrolls or is approved. */
+/** Returns the status and the fields of a cluster whose relay enrolls or is approved. */
 export function startRelay(
   cluster: Pick<ClusterRecord, 'organisationId' | 'id' | 'type'>,
   relay: Pick<ClusterRecord, 'relayName' | 'nodeCount' | 'nodesOnline' | 'nodesHash'> & { relayId: string },
 ) {
-  const seen = { lastSeenAtMs: now(), isSteady: true, saidGoodbye: false }
-  const presence = { ...relay, ...seen, recentTokens: '0', beatNonce: '' }
+  const presenceFields = { lastSeenAtMs: now(), isSteady: true, saidGoodbye: false }
+  const presence = { ...relay, ...presenceFields, recentTokens: '0', beatNonce: '' }
   const status = clusterStatus(withSilence(presence, intervals), now())
   const dueAtMs = nextCheckAfterHeartbeat(now(), 0, intervals.heartbeatSeconds) ?? now()
   return { status, set: { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(cluster.id, dueAtMs) } }

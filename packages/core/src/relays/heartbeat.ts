@@ -36,8 +36,8 @@ import { consumeHeartbeatNonce } from '../clusters/request-nonce.ts'
 import { clusterStatus, isChannelOpen, nextCheckAfterHeartbeat, withSilence } from '../clusters/status.ts'
 
 const maxAttempts = 4
-/** Limited, because a heartbeat may name a thousand jobs. */
-const renewalConcurrency = 25
+/** Limits concurrent renewals, because a heartbeat may name a thousand jobs. */
+const maxConcurrentRenewals = 25
 /** A returning cluster needs two heartbeats; the relay sends the second one after this time. */
 const secondHeartbeatSeconds = 1
 
@@ -51,9 +51,9 @@ export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise
   ])
   const update = offerOf(record)
   // A relay reports its progress with heartbeats.
-  const interval = update === undefined ? intervalFor(record, report) : intervals.heartbeatSeconds
+  const intervalSeconds = update === undefined ? intervalFor(record, report) : intervals.heartbeatSeconds
   return {
-    heartbeatIntervalSeconds: record.isSteady ? interval : Math.min(interval, secondHeartbeatSeconds),
+    heartbeatIntervalSeconds: record.isSteady ? intervalSeconds : Math.min(intervalSeconds, secondHeartbeatSeconds),
     ...work,
     cancel,
     channel: report.channel && channelFor({ ...caller, instanceId: report.instanceId }),
@@ -87,8 +87,8 @@ async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heart
   const { claimKey, freeSlots, statementKey, running } = report
   const waiting = withoutReported(record, running)
   if (claimKey === undefined) return { jobs: await waitingIn(waiting, freeSlots) }
-  const claimed = await claimWaiting(caller, waiting, { claimKey, freeSlots, statementKey })
-  if (claimed !== undefined) return { jobs: [], ...claimed }
+  const claims = await claimWaiting(caller, waiting, { claimKey, freeSlots, statementKey })
+  if (claims !== undefined) return { jobs: [], ...claims }
   // Jobs changed after the record was read.
   const current = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
   return { jobs: await waitingIn(current, freeSlots), claims: [], moreJobs: countWaiting(current) > freeSlots }
@@ -114,8 +114,8 @@ async function currentCluster(
   attempt: number,
 ): Promise<ClusterRecord> {
   if (attempt === 0) {
-    const stale = await Cluster.find(organisationId, clusterId, { stale: true })
-    if (stale?.relayId === relayId) return stale
+    const staleRecord = await Cluster.find(organisationId, clusterId, { stale: true })
+    if (staleRecord?.relayId === relayId) return staleRecord
   }
   const record = await Cluster.find(organisationId, clusterId)
   if (record === undefined || !relayIdsOf(record).includes(relayId)) throw platformError('relay_revoked')
@@ -132,17 +132,24 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
     const { presence, ...changes } = await changesOf(record, report)
-    const reported = {
+    const reportedFields = {
       scriptsIsolated: report.scriptsIsolated,
       ...instanceAfter(record, caller, report),
       ...channelAfterReport(record, caller, report),
       ...resultOf(record, report),
     }
-    const interval = intervalFor({ ...record, ...reported }, report)
-    const started = new Set(report.running.filter((id) => record.listedJobs.has(id)))
-    const change = { presence: { ...presence, ...reported }, ...changes, recentTokens, nonce, interval, started }
-    const updated = await writeHeartbeat(record, change)
-    if (updated !== undefined) return updated
+    const intervalSeconds = intervalFor({ ...record, ...reportedFields }, report)
+    const startedIds = new Set(report.running.filter((id) => record.listedJobs.has(id)))
+    const change = {
+      presence: { ...presence, ...reportedFields },
+      ...changes,
+      recentTokens,
+      nonce,
+      intervalSeconds,
+      startedIds,
+    }
+    const updatedRecord = await writeHeartbeat(record, change)
+    if (updatedRecord !== undefined) return updatedRecord
   }
   throw storeContention()
 }
@@ -163,11 +170,11 @@ async function changesOf(record: ClusterRecord, report: Heartbeat) {
   if (hash === record.nodesHash && facts === undefined)
     return { presence: await presenceAfter(record, record.nodesOnline) }
   const storedNodes = parseNodes(await get(keys.nodes(record.organisationId, record.id)))
-  const online = new Set(report.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
+  const onlineIds = new Set(report.nodes.filter(({ status }) => status === 'Online').map(({ id }) => id))
   const nodes = storedNodes.map(({ id, name }) => ({
     id,
     name,
-    status: online.has(id) ? ('Online' as const) : ('Offline' as const),
+    status: onlineIds.has(id) ? ('Online' as const) : ('Offline' as const),
   }))
   const nodesOnline = countOnline(nodes)
   const presence = { ...(await presenceAfter(record, nodesOnline)), nodesHash: hash, nodesOnline }
@@ -176,7 +183,7 @@ async function changesOf(record: ClusterRecord, report: Heartbeat) {
 
 /** The first heartbeat after Offline does not change the status; the second one does. */
 async function presenceAfter(record: ClusterRecord, nodesOnline: number) {
-  // Only silence that no sweep has found may be downtime of the platform.
+  // Silence can be downtime of the platform only if no sweep has found it.
   if (wasOffline(record) && record.status !== 'Offline') await observeNow()
   const isFirst = wasOffline(record) && nodesOnline > 0
   return { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isFirst }
@@ -188,26 +195,31 @@ const wasOffline = (record: ClusterRecord): boolean =>
 interface HeartbeatChange {
   presence: Partial<ClusterRecord>
   nodes?: StoredNode[]
-  /** Only with `nodes`. */
+  /** Set only together with `nodes`. */
   facts?: FactsReport | undefined
   recentTokens: string
   nonce: string
-  interval: number
+  intervalSeconds: number
   /** Listed jobs that the relay reports as running. */
-  started?: ReadonlySet<string>
+  startedIds?: ReadonlySet<string>
 }
 
 async function writeHeartbeat(
   record: ClusterRecord,
-  { presence, nodes, facts, recentTokens, nonce, interval, started }: HeartbeatChange,
+  { presence, nodes, facts, recentTokens, nonce, intervalSeconds, startedIds }: HeartbeatChange,
 ): Promise<ClusterRecord | undefined> {
   const status = clusterStatus(withSilence({ ...record, ...presence }, intervals), now())
-  const dueAtMs = nextCheckAfterHeartbeat(now(), record.dueAtMs, interval, interval !== intervals.heartbeatSeconds)
+  const dueAtMs = nextCheckAfterHeartbeat(
+    now(),
+    record.dueAtMs,
+    intervalSeconds,
+    intervalSeconds !== intervals.heartbeatSeconds,
+  )
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const key = keys.cluster(record.organisationId, record.id)
   const change = {
     set: { ...presence, recentTokens, beatNonce: nonce, ...due },
-    ...(started !== undefined && started.size > 0 && { drop: { listedJobs: started } }),
+    ...(startedIds !== undefined && startedIds.size > 0 && { drop: { listedJobs: startedIds } }),
   }
   const condition = {
     beatNonce: { is: record.beatNonce },
@@ -255,12 +267,12 @@ const duplicateEvent = ({ id: clusterId, name, relayId = '' }: ClusterRecord) =>
 /** Returns the jobs that the relay must cancel. */
 async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
   if (jobIds.length === 0) return []
-  const unique = [...new Set(jobIds)]
-  const jobs = (await getMany(unique.map((id) => keys.job(caller.organisationId, id)))).map(parseRelayed)
+  const uniqueIds = [...new Set(jobIds)]
+  const jobs = (await getMany(uniqueIds.map((id) => keys.job(caller.organisationId, id)))).map(parseRelayed)
   const isOwn = (job: JobRecord | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
   const running = jobs.filter((job) => job !== undefined).filter(isOwn)
-  await forEachLimit(renewalConcurrency, running, renewLease)
-  return unique.filter((_, index) => !isOwn(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
+  await forEachLimit(maxConcurrentRenewals, running, renewLease)
+  return uniqueIds.filter((_, index) => !isOwn(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 
 /** The cluster becomes Offline at once. */
@@ -272,9 +284,9 @@ export async function goodbye(caller: RelayCaller, { reason }: { reason: string 
     if (record.beatNonce === nonce || record.relayId !== caller.relayId) return
     const recentTokens = consumeHeartbeatNonce(record.recentTokens, caller, now())
     if (recentTokens === undefined) throw platformError('unauthenticated')
-    const closed = isChannelOpen(record, intervals) && { channelClosedAtMs: now() }
-    const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true, ...closed }
-    const change = { presence, recentTokens, nonce, interval: intervals.heartbeatSeconds }
+    const closedFields = isChannelOpen(record, intervals) && { channelClosedAtMs: now() }
+    const presence = { saidGoodbye: true, lastSeenAtMs: now(), isSteady: true, ...closedFields }
+    const change = { presence, recentTokens, nonce, intervalSeconds: intervals.heartbeatSeconds }
     if (await writeHeartbeat(record, change)) return
   }
   throw storeContention()

@@ -12,7 +12,7 @@ import { BoundedCache } from '../lib/bounded-cache.ts'
 /** Every relay request has a new EdDSA token, which is bound to path and body and signed by the enrolled key. */
 
 export const relayAudience = 'platform-relay'
-const lifeSeconds = 60
+const lifetimeSeconds = 60
 const maxSkewSeconds = 60
 
 const RelayRecord = z.object({ organisationId: z.string(), clusterId: z.string(), publicKey: z.string() })
@@ -64,13 +64,13 @@ export async function authenticateRelay(
       algorithms: ['EdDSA'],
       audience: relayAudience,
       requiredClaims: ['iat', 'exp', 'jti'],
-      maxTokenAge: lifeSeconds + maxSkewSeconds,
+      maxTokenAge: lifetimeSeconds + maxSkewSeconds,
       clockTolerance: maxSkewSeconds,
       currentDate: new Date(now()),
     })
     const { iat, exp, jti, bodySha256, path: signedPath } = Claims.parse(payload)
     const isOtherBody = body !== undefined && (bodySha256 === undefined || !isHashOf(bodySha256, body))
-    if (exp - iat > lifeSeconds || signedPath !== path || isOtherBody) throw platformError('unauthenticated')
+    if (exp - iat > lifetimeSeconds || signedPath !== path || isOtherBody) throw platformError('unauthenticated')
     const { organisationId, clusterId } = identity
     return { kind: 'relay', relayId: String(kid), organisationId, clusterId, tokenId: jti, issuedAtMs: iat * 1000 }
   } catch (error) {

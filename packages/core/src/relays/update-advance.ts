@@ -14,7 +14,7 @@ import { markerFields, offerText } from './update-offer.ts'
 import {
   addReason,
   countsOf,
-  expiry,
+  expirySeconds,
   memberExpiryWrites,
   membersOf,
   parseRelayUpdate,
@@ -25,13 +25,13 @@ import {
   type State,
 } from './update-record.ts'
 
-/** Clusters that one transaction changes. */
+/** The maximum number of clusters that one transaction changes. */
 const maxWrites = 80
-/** Waiting clusters that one step examines. */
+/** The maximum number of waiting clusters that one step examines. */
 const maxExamined = 500
 const maxSteps = 20
 const maxWorkMs = 10_000
-const wakeConcurrency = 10
+const maxConcurrentWakes = 10
 const maxRollbackPercent = 5
 const [busyMs, idleMs] = [5000, 60_000]
 
@@ -115,9 +115,9 @@ async function proceed(draft: Draft): Promise<RelayUpdateRecord | undefined> {
   if (creator !== undefined && draft.offered.length > 0)
     writes.push(check(keys.user(organisationId, createdBy), { pk: { present: true }, ...userUnchanged(creator) }))
   const isBusy = offered > 0 || isUpdating
-  const next = await write(draft, keys.due(record.id, now() + (isBusy ? busyMs : idleMs)))
-  const isDone = next.isWritten && writes.length < maxWrites
-  return isDone ? undefined : next.record
+  const result = await write(draft, keys.due(record.id, now() + (isBusy ? busyMs : idleMs)))
+  const isDone = result.isWritten && writes.length < maxWrites
+  return isDone ? undefined : result.record
 }
 
 async function rollbackReason(draft: Draft): Promise<string | undefined> {
@@ -143,8 +143,8 @@ async function offer(draft: Draft): Promise<void> {
   const { record, states, writes } = draft
   const { offered, completed } = countsOf(draft)
   const isCanary = completed < record.canary
-  let free = Math.min(isCanary ? record.canary - completed : record.maxConcurrent, record.maxConcurrent) - offered
-  if (free <= 0) return
+  let freeSlots = Math.min(isCanary ? record.canary - completed : record.maxConcurrent, record.maxConcurrent) - offered
+  if (freeSlots <= 0) return
   const pending = positionsOf(draft, 'P')
   const pendingFromCursor = [
     ...pending.filter((at) => at >= record.cursor),
@@ -154,12 +154,12 @@ async function offer(draft: Draft): Promise<void> {
     const items = await getMany(positions.map((position) => clusterKey(draft, position)))
     for (const [index, position] of positions.entries()) {
       draft.cursor = position
-      if (free === 0 || writes.length >= maxWrites) return
+      if (freeSlots === 0 || writes.length >= maxWrites) return
       const cluster = items[index] && parseCluster(items[index])
       if (cluster === undefined) states[position] = 'D'
       else if (isOnline(cluster)) {
         states[position] = 'O'
-        free--
+        freeSlots--
         draft.offered.push(cluster.id)
         writes.push(offerWrite(record, cluster))
       }
@@ -204,7 +204,7 @@ async function finish(draft: Draft, end: End): Promise<RelayUpdateRecord | undef
           audit: { action: 'relay_update.stop', resource: id, detail: statusReason },
           events: [{ name: 'relay.update_stopped', subject: id, data: { ...data, reason: statusReason } }],
         }
-  return (await write(draft, { ...set, ...keys.due(id, now()), ttl: expiry() }, effects)).record
+  return (await write(draft, { ...set, ...keys.due(id, now()), ttl: expirySeconds() }, effects)).record
 }
 
 /** The update stays due while a cluster has an offer. */
@@ -233,7 +233,7 @@ async function write(
     writes: [patch(key, change, { revision: { is: record.revision } }), ...writes],
     ...effects,
   })
-  if (failure === undefined) await forEachLimit(wakeConcurrency, offered, wakeRelay)
+  if (failure === undefined) await forEachLimit(maxConcurrentWakes, offered, wakeRelay)
   const item = await get(key)
   return { isWritten: failure === undefined, record: item && parseRelayUpdate(item) }
 }

@@ -2,9 +2,9 @@ import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay
 import { type ClusterRecord } from '../clusters/record.ts'
 
 /**
- * The part of a relay update that a heartbeat reads and writes. It is in the record of the cluster, so that a heartbeat
- * needs no further call: an offer, and the result that the relay reported, until the update collects it; before, the
- * problem because of which the relay waits.
+ * The part of a relay update that a heartbeat reads and writes: an offer, the problem because of which the relay waits,
+ * and later the result, until the update collects it. It is in the record of the cluster, so that a heartbeat needs no
+ * further request.
  */
 type Marker = Pick<ClusterRecord, 'relayUpdateId' | 'relayOffer' | 'relayUpdateResult' | 'relayUpdateProblem'>
 
@@ -18,17 +18,17 @@ export const markerFields = [
 export const offerText = ({ version, sha256, signature }: Record<'version' | 'sha256' | 'signature', string>): string =>
   [version, sha256, signature].join(' ')
 
-/** The offer for the response to a heartbeat. */
+/** Returns the offer for the response to a heartbeat. */
 export function offerOf({ relayUpdateId: id, relayOffer, relayUpdateResult }: Marker): HeartbeatResponse['update'] {
   if (id === undefined || relayOffer === undefined || relayUpdateResult !== undefined) return undefined
   const [version = '', sha256 = '', signature = ''] = relayOffer.split(' ')
   return { id, version, sha256, signature }
 }
 
-/** Short, so that a heartbeat writes at most 1 KB. */
+/** The limit keeps the write of a heartbeat below 1 KB. */
 const maxProblemLength = 120
 
-/** The change of the record by a report. Reports of another update, and all but the first result, have no effect. */
+/** Returns the change of the record by a report. Reports of another update, and all after a result, change nothing. */
 export function resultOf(
   { relayUpdateId, relayUpdateResult, relayUpdateProblem = '' }: Marker,
   { update }: Heartbeat,

@@ -19,7 +19,7 @@ const statusOfState = {
   O: 'Offered',
   C: 'Completed',
   R: 'RolledBack',
-  /** Had the version when the update was created. */
+  /** The relay had the version when the update was created. */
   A: 'Skipped',
   /** The cluster was removed. */
   D: 'Skipped',
@@ -44,7 +44,7 @@ const StoredUpdate = z.object({
   status: z.enum(relayUpdateStatuses),
   statusReason: z.string().optional(),
   states: z.unknown(),
-  /** Reported by relays: reason by position of the cluster. */
+  /** The reasons that relays reported, by position of the cluster. */
   reasons: jsonString(z.record(z.string(), z.string())),
   /** The position of the pending cluster that is examined next. */
   cursor: z.number().default(0),
@@ -76,7 +76,7 @@ export function addReason({ reasons }: Progress, position: number, reason: strin
   if (reason !== '' && Object.keys(reasons).length < maxReasons) reasons[position] = reason
 }
 
-/** `item` is the one of the cluster; while it has an offer, its relay reports why it waits. */
+/** `item` is that of the cluster, in which a relay with an offer reports why it waits. */
 export function reasonOf(
   { id, version, states, reasons }: RelayUpdateRecord,
   position: number,
@@ -103,8 +103,8 @@ export function countsOf({ states }: Progress) {
   return counts
 }
 
-export const positionsOf = ({ states }: Progress, wanted: State): number[] =>
-  states.flatMap((state, position) => (state === wanted ? [position] : []))
+export const positionsOf = ({ states }: Progress, wantedState: State): number[] =>
+  states.flatMap((state, position) => (state === wantedState ? [position] : []))
 
 export const relayUpdateView = (record: RelayUpdateRecord): RelayUpdate => ({
   id: record.id,
@@ -121,26 +121,26 @@ export const relayUpdateView = (record: RelayUpdateRecord): RelayUpdate => ({
   ...optionalTimestamp('finishedAt', record.finishedAtMs),
 })
 
-/** Compressed, they have at most 200 KB, which is below the limit of an item. */
-const idsInItem = 10_000
+/** This number of ids has at most 200 KB when compressed, which is below the limit of an item. */
+const idsPerItem = 10_000
 
 export const memberWrites = (organisationId: string, id: string, clusterIds: readonly string[]): WriteItem[] =>
-  chunk(clusterIds, idsInItem).map((ids, index) =>
+  chunk(clusterIds, idsPerItem).map((ids, index) =>
     create(keys.relayUpdateMembers(organisationId, id, index), { ids: compress(ids.join(' ')) }),
   )
 
 const retentionSeconds = 400 * 86_400
 
-/** When the store removes an update that ends now. */
-export const expiry = (): number => nowSeconds() + retentionSeconds
+/** Returns the time in seconds at which the store removes an update that ends now. */
+export const expirySeconds = (): number => nowSeconds() + retentionSeconds
 
-/** The ids expire after the update, because the store removes items in any order, some days late. */
+/** The ids expire later than the update, because the store removes items in any order and some days late. */
 export const memberExpiryWrites = ({ organisationId, id, states }: RelayUpdateRecord): WriteItem[] =>
-  Array.from({ length: Math.ceil(states.length / idsInItem) }, (_, index) =>
-    patch(keys.relayUpdateMembers(organisationId, id, index), { set: { ttl: expiry() + 30 * 86_400 } }),
+  Array.from({ length: Math.ceil(states.length / idsPerItem) }, (_, index) =>
+    patch(keys.relayUpdateMembers(organisationId, id, index), { set: { ttl: expirySeconds() + 30 * 86_400 } }),
   )
 
-/** The ids of the clusters, by position. */
+/** Returns the ids of the clusters, by position. */
 export async function membersOf({ organisationId, id }: RelayUpdateRecord): Promise<string[]> {
   const items = await queryAll({ pk: keys.relayUpdateMembers(organisationId, id, 0).pk })
   return items.flatMap(({ ids }) => decompress(ids).split(' '))

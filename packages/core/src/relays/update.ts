@@ -37,7 +37,7 @@ import { submitterOf } from '../submitter.ts'
 import { activeRelease, type InstalledRelease, parseUpdateState } from '../updates/record.ts'
 import { advance } from './update-advance.ts'
 import {
-  expiry,
+  expirySeconds,
   memberExpiryWrites,
   memberWrites,
   membersOf,
@@ -54,27 +54,27 @@ import {
 export async function create(caller: Caller, request: RelayUpdateCreation): Promise<RelayUpdate> {
   const { organisationId } = caller
   const itemKeys = [keys.updateState(), keys.runningRelayUpdate(organisationId)]
-  const [, stateItem, running] = await reauthorize(caller, ['clusters:admin'], itemKeys)
+  const [, stateItem, runningItem] = await reauthorize(caller, ['clusters:admin'], itemKeys)
   const release = offeredRelease(activeRelease(parseUpdateState(stateItem)), request.version)
-  if (running !== undefined) throw alreadyRunning(running['id'])
+  if (runningItem !== undefined) throw alreadyRunningError(runningItem['id'])
   await countAllowedCall(perMinute(`relay-updates:${organisationId}`, config.PLAT_LIMIT_BATCH_PER_MINUTE))
   const target = request.target ?? { selector: request.selector }
-  const checked = { target, expectedCount: request.expectedCount, limit: relayUpdateClusterLimit }
-  return startOnTarget(caller, checked, (clusterIds) => start(caller, { ...request, target, clusterIds, release }))
+  const options = { target, expectedCount: request.expectedCount, limit: relayUpdateClusterLimit }
+  return startOnTarget(caller, options, (clusterIds) => start(caller, { ...request, target, clusterIds, release }))
 }
 
 type Program = { version: string; relay: NonNullable<InstalledRelease['relay']> }
 
-function offeredRelease({ version, relay }: InstalledRelease, requested = version): Program {
+function offeredRelease({ version, relay }: InstalledRelease, requestedVersion = version): Program {
   if (relay === undefined) throw platformError('relay_signature_missing')
-  if (requested === version) return { version, relay }
+  if (requestedVersion === version) return { version, relay }
   throw new PlatformError(
     'version_not_available',
     `The platform offers only version ${version} of the relay. Update the platform to offer another version.`,
   )
 }
 
-const alreadyRunning = (id: unknown): PlatformError =>
+const alreadyRunningError = (id: unknown): PlatformError =>
   new PlatformError(
     'relay_update_running',
     `The relay update ${String(id)} is running. Wait until it ends, or cancel it.`,
@@ -121,19 +121,19 @@ async function start(caller: Caller, { target, clusterIds, release, ...limits }:
   return response
 }
 
-/** For more clusters, reading the labels of all clusters between them takes fewer calls. */
+/** For more clusters, it takes fewer requests to read the labels of all clusters between the first and the last one. */
 const lookupLimit = 1000
 
-/** Labels may lag, but a relay that already has the version reports it. */
+/** The labels may be outdated, but a relay that already has the version reports it. */
 async function initialStates(organisationId: string, ids: readonly string[], version: string): Promise<State[]> {
-  const sorted = ids.toSorted()
+  const sortedIds = ids.toSorted()
   const labels =
     ids.length > lookupLimit
-      ? await labelsBetween(organisationId, sorted[0], sorted.at(-1))
+      ? await labelsBetween(organisationId, sortedIds[0], sortedIds.at(-1))
       : await labelsOf(organisationId, ids)
   return ids.map((id) => {
-    const current = labels.get(id)?.['platform/relay-version'] ?? ''
-    return valid(current) !== null && gte(current, version) ? 'A' : 'P'
+    const relayVersion = labels.get(id)?.['platform/relay-version'] ?? ''
+    return valid(relayVersion) !== null && gte(relayVersion, version) ? 'A' : 'P'
   })
 }
 
@@ -198,7 +198,7 @@ async function clustersAt(record: RelayUpdateRecord, positions: readonly number[
 
 const maxAttempts = 8
 
-const stillOffered = (): PlatformError =>
+const stillOfferedError = (): PlatformError =>
   new PlatformError(
     'conflict',
     'The update is cancelled, but relays may still have an offer. Repeat the request until it succeeds.',
@@ -215,14 +215,14 @@ export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
     const record = parseRelayUpdate(item)
     if (record.status !== 'Running' && record.status !== 'Cancelled') throw platformError('relay_update_finished')
     const set = { status: 'Cancelled' as const, finishedAtMs: record.finishedAtMs ?? now() }
-    const cancelled = { ...record, ...set }
+    const cancelledRecord = { ...record, ...set }
     const failure =
       record.status === 'Running' &&
       (await commit(caller, {
         writes: [
           patch(
             key,
-            { set: { ...set, ...keys.due(id, now()), ttl: expiry() }, add: { revision: 1 } },
+            { set: { ...set, ...keys.due(id, now()), ttl: expirySeconds() }, add: { revision: 1 } },
             { revision: { is: record.revision } },
           ),
           ...memberExpiryWrites(record),
@@ -231,9 +231,9 @@ export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
         audit: { action: 'relay_update.cancel', resource: id },
       }))
     if (failure) continue
-    const settled = await get(key)
-    if (settled !== undefined && !(await advance(parseRelayUpdate(settled)))) throw stillOffered()
-    return relayUpdateView(cancelled)
+    const settledItem = await get(key)
+    if (settledItem !== undefined && !(await advance(parseRelayUpdate(settledItem)))) throw stillOfferedError()
+    return relayUpdateView(cancelledRecord)
   }
   throw storeContention()
 }

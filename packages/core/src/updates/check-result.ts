@@ -27,11 +27,11 @@ export const newerReleaseIn = ({ latest }: Pick<CheckResult, 'latest'>): CheckRe
 
 export function lastKnownUpdate(record: CheckRecord | undefined) {
   const result = record?.source === config.PLAT_RELEASE_SOURCE ? record : undefined
-  const newest = result && newerReleaseIn(result)
+  const newestRelease = result && newerReleaseIn(result)
   return {
     currentVersion: version,
-    latestVersion: newest?.version ?? version,
-    updateAvailable: newest !== undefined,
+    latestVersion: newestRelease?.version ?? version,
+    updateAvailable: newestRelease !== undefined,
     ...(result && { checkedAt: iso(result.checkedAtMs) }),
   }
 }

@@ -26,12 +26,12 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   const result = await findNewest(organisationId, parseCheck(checkItem))
   const { refused, checkedAtMs } = result
   const [jobId, previous] = [await runningUpdate(organisationId, state), previousRelease(state)]
-  const newest = newerReleaseIn(result)
+  const newestUpdate = newerReleaseIn(result)
   return {
     currentVersion: version,
-    latestVersion: newest?.version ?? version,
-    updateAvailable: newest !== undefined,
-    ...(newest && { releaseNotesUrl: newest.releaseNotesUrl }),
+    latestVersion: newestUpdate?.version ?? version,
+    updateAvailable: newestUpdate !== undefined,
+    ...(newestUpdate && { releaseNotesUrl: newestUpdate.releaseNotesUrl }),
     checkedAt: iso(checkedAtMs),
     ...(previous && { previousVersion: previous.version }),
     ...(jobId !== undefined && { jobId }),
@@ -59,7 +59,7 @@ async function findNewest(organisationId: string, before: CheckRecord | undefine
   if (source === '') return { refused: [], checkedAtMs: now() }
   try {
     const { release, refused } = await newestRelease(version)
-    const result = { latest: release && toLatest(release.document), refused, checkedAtMs: now() }
+    const result = { latest: release && latestOf(release.document), refused, checkedAtMs: now() }
     await storeResult(organisationId, { ...result, source }, before)
     return result
   } catch (error) {
@@ -69,7 +69,7 @@ async function findNewest(organisationId: string, before: CheckRecord | undefine
   }
 }
 
-const toLatest = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
+const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
   version: latest,
   releaseNotesUrl,
 })

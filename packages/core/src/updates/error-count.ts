@@ -10,13 +10,13 @@ const minuteMs = 60_000
 const writeIntervalMs = 1000
 const retentionSeconds = 3600
 
-let unwritten = 0
+let unwrittenCount = 0
 let writtenAtMs = -Infinity
 let nextWrite: NodeJS.Timeout | undefined
 
 /** Never throws. Waits for one write at most. */
 export async function countVersionError(): Promise<void> {
-  unwritten++
+  unwrittenCount++
   const delayMs = writtenAtMs + writeIntervalMs - elapsedMs()
   if (delayMs <= 0) return write()
   // If the process is frozen between requests, the next request writes the remaining errors.
@@ -27,21 +27,21 @@ export async function countVersionError(): Promise<void> {
 async function write(): Promise<void> {
   clearTimeout(nextWrite)
   nextWrite = undefined
-  const count = unwritten
-  unwritten = 0
+  const count = unwrittenCount
+  unwrittenCount = 0
   writtenAtMs = elapsedMs()
   try {
     const key = keys.versionErrorCount(version, minuteOf(now()))
     await update(key, { add: { faults: count }, set: { ttl: nowSeconds() + retentionSeconds } })
   } catch (cause) {
-    unwritten += count
+    unwrittenCount += count
     log('debug', 'Failed to count errors', { cause })
   }
 }
 
 const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
 
-/** The count may lag by a second. */
+/** Returns a count that may lag by a second. */
 export async function versionErrorsSince(releaseVersion: string, sinceMs: number): Promise<number> {
   const firstKey = keys.versionErrorCount(releaseVersion, minuteOf(sinceMs))
   const lastKey = keys.versionErrorCount(releaseVersion, minuteOf(now()) + 1)

@@ -6,8 +6,8 @@ import { layoutVersion, tableIndexes, ttlAttribute } from '../db/schema.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * 64 hex digits over the routes, queues, schedules, grants, indexes and layout that a release requires. Updates replace
- * only functions, so a release with another digest must be deployed.
+ * Returns a SHA-256 digest of the routes, queues, schedules, grants, indexes and layout that a release requires.
+ * Updates replace only functions, so a release with another digest must be deployed.
  */
 export const infrastructureRevision = (): string =>
   sha256(

@@ -5,7 +5,7 @@ import { isReleased, version } from '../lib/version.ts'
 import { RelayProgram } from './release-document.ts'
 import type { OperationRecord } from '../operations/record.ts'
 
-/** Without a digest, the release was deployed and not applied by an update. */
+/** A release without a digest was deployed instead of applied by an update. */
 const InstalledRelease = z.object({
   version: z.string(),
   repository: z.string().optional(),
@@ -26,7 +26,7 @@ export type UpdateState = z.infer<typeof UpdateState>
 
 export const parseUpdateState = (item: Item | undefined): UpdateState => UpdateState.parse(item ?? {})
 
-/** In the order of execution. */
+/** The steps are in the order of execution. */
 export const updateSteps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit'] as const
 export const rollbackSteps = ['preflight', 'stage', 'smoke', 'shift-100', 'commit'] as const
 
@@ -50,11 +50,11 @@ export function releaseIdentity({ version, repository, digest }: InstalledReleas
   return { version, ...(repository !== undefined && { repository }), ...(digest !== undefined && { digest }) }
 }
 
-/** The repository may differ. */
+/** Compares the versions and digests; the repositories may differ. */
 export const isSameRelease = (one: InstalledRelease, other: InstalledRelease): boolean =>
   one.version === other.version && one.digest === other.digest
 
-/** False if a deployment has replaced the applied release, possibly by one of the same version. */
+/** Returns false if a deployment has replaced the applied release, possibly by one of the same version. */
 const isApplied = ({ version: installed, digest }: InstalledRelease): boolean =>
   installed === version && (digest !== undefined) === isReleased
 

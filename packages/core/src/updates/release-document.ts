@@ -12,7 +12,7 @@ export const functionAnnotation = 'org.platform.function'
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/)
 
-/** The file of the relay in the release. `signature` is by the release key, in Base64. */
+/** The file of the relay in the release. `signature` is the Base64 signature by the release key. */
 export const RelayProgram = z.object({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
   signature: z
@@ -26,11 +26,11 @@ export const ReleaseDocument = z.object({
   version,
   createdAt: z.iso.datetime(),
   releaseNotesUrl: z.url({ protocol: /^https?$/ }).max(2000),
-  /** The oldest version that can be updated to this one; if absent, any. */
+  /** The oldest version that can be updated to this one. If it is absent, every version can. */
   minFrom: version.exactOptional(),
   relay: RelayProgram.exactOptional(),
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),
-  /** By function name. Each zip contains `index.mjs`, and `dist/` with static files. */
+  /** The zip files by function name. Each contains `index.mjs`, and `dist/` with static files. */
   functions: z.record(
     z
       .string()
@@ -41,7 +41,7 @@ export const ReleaseDocument = z.object({
 })
 export type ReleaseDocument = z.infer<typeof ReleaseDocument>
 
-/** `digest` is that of the manifest. */
+/** `digest` is the digest of the manifest. */
 export interface Release {
   document: ReleaseDocument
   repository: string

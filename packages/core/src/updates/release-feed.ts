@@ -56,16 +56,16 @@ async function newestIn({ registry, repository }: ReleaseRepository, current: st
   return { refused }
 }
 
-/** Newest first. Ignores tags that are not a stable version above `current`. */
+/** Returns the newest versions first. Ignores tags that are not a stable version above `current`. */
 async function candidateVersions(client: RegistryClient, repository: string, current: string): Promise<string[]> {
   const versions = (await tagsOf(client, repository)).flatMap((tag) => versionOf(tag) ?? [])
-  const newer = new Set(versions.filter((version) => isStable(version) && isNewer(version, current)))
-  const parsed = [...newer].map((version) => ({ version, order: parse(version) ?? version }))
-  const newestFirst = parsed.toSorted((a, b) => compareBuild(b.order, a.order))
-  return newestFirst.slice(0, candidateLimit).map(({ version }) => version)
+  const newerVersions = new Set(versions.filter((version) => isStable(version) && isNewer(version, current)))
+  const parsedVersions = [...newerVersions].map((version) => ({ version, order: parse(version) ?? version }))
+  const sortedVersions = parsedVersions.toSorted((a, b) => compareBuild(b.order, a.order))
+  return sortedVersions.slice(0, candidateLimit).map(({ version }) => version)
 }
 
-/** A missing repository is normal before the first release. */
+/** Returns no tags if the repository is missing, which is normal before the first release. */
 async function tagsOf(client: RegistryClient, repository: string): Promise<string[]> {
   const tags: string[] = []
   try {
@@ -104,9 +104,9 @@ async function releaseAt(
  */
 export async function findRelease(version: string): Promise<Release> {
   const source = configuredSource()
-  if (source === undefined) throw notAvailable(version, 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
+  if (source === undefined) throw notAvailableError(version, 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
   const isValidVersion = isVersion(version) && version.length <= 128
-  if (!isValidVersion) throw notAvailable(version, 'It is not a release version.')
+  if (!isValidVersion) throw notAvailableError(version, 'It is not a release version.')
   const client = registryClientFor(source.registry, { untilMs: elapsedMs() + registryTimeoutMs })
   return requireRelease(version, () => releaseAt(client, source.repository, version))
 }
@@ -116,7 +116,7 @@ export async function findRelease(version: string): Promise<Release> {
  */
 export async function releaseByDigest(repository: string, digest: string): Promise<Release> {
   const source = parseReleaseRepository(repository)
-  if (source === undefined) throw notAvailable(repository, 'It is not a repository.')
+  if (source === undefined) throw notAvailableError(repository, 'It is not a repository.')
   const client = registryClientFor(source.registry, { untilMs: elapsedMs() + registryTimeoutMs })
   return requireRelease(digest, () => readRelease(client, source.repository, digest))
 }
@@ -126,23 +126,23 @@ export async function fetchFunction({ repository, document }: Release, functionN
   const { functions, version } = document
   const source = parseReleaseRepository(repository)
   const descriptor = Object.hasOwn(functions, functionName) && functions[functionName]
-  if (source === undefined || !descriptor) throw notAvailable(version, `It has no function ${functionName}.`)
+  if (source === undefined || !descriptor) throw notAvailableError(version, `It has no function ${functionName}.`)
   return withRegistryErrors(async () => {
     try {
       return await registryClientFor(source.registry).blob(source.repository, descriptor, descriptor.size)
     } catch (error) {
-      throw isBroken(error) ? notAvailable(version, error.message) : error
+      throw isBroken(error) ? notAvailableError(version, error.message) : error
     }
   })
 }
 
 async function requireRelease(reference: string, read: () => Promise<Release | RejectedRelease>): Promise<Release> {
   const release = await withRegistryErrors(read)
-  if ('reason' in release) throw notAvailable(reference, release.reason)
+  if ('reason' in release) throw notAvailableError(reference, release.reason)
   return release
 }
 
-const notAvailable = (reference: string, reason: string): PlatformError =>
+const notAvailableError = (reference: string, reason: string): PlatformError =>
   new PlatformError(
     'version_not_available',
     `Release ${reference.slice(0, 128).toWellFormed()} is not available. ${reason}`,
@@ -160,11 +160,11 @@ async function withRegistryErrors<Result>(work: () => Promise<Result>): Promise<
   }
 }
 
-const documentBytes = 256 * 1024
+const maxDocumentBytes = 256 * 1024
 /** More functions than the platform has, each up to the limit of Lambda. */
-const [functionLimit, functionBytes] = [200, 50 * 1024 * 1024]
+const [maxFunctions, maxFunctionBytes] = [200, 50 * 1024 * 1024]
 
-/** Users see `reason`. */
+/** `reason` is shown to users. */
 export interface RejectedRelease {
   reason: string
 }
@@ -182,7 +182,7 @@ export async function readRelease(
     return await read(client, repository, reference)
   } catch (error) {
     if (!isBroken(error)) throw error
-    return refused(error.message)
+    return rejection(error.message)
   }
 }
 
@@ -192,19 +192,19 @@ export const isBroken = (error: unknown): error is RegistryError =>
 
 async function read(client: RegistryClient, repository: string, reference: string): Promise<Release | RejectedRelease> {
   const manifest = await client.manifest(repository, reference)
-  if (manifest === undefined) return refused('The repository has no such release.')
+  if (manifest === undefined) return rejection('The repository has no such release.')
   const { content, descriptor } = manifest
-  if (!isRelease(content)) return refused('It is not a release of the platform.')
+  if (!isRelease(content)) return rejection('It is not a release of the platform.')
   const verdict = await verifyImage(client, repository, [descriptor.digest], config.PLAT_RELEASE_KEYS, { atMs: now() })
-  if (!verdict.isVerified) return refused(verdict.reason)
-  const document = parseDocument(await client.blob(repository, content.config, documentBytes))
-  if (document === undefined) return refused('Its document is invalid.')
-  if (!hasLayersOf(content, document)) return refused('Its layers do not match its document.')
+  if (!verdict.isVerified) return rejection(verdict.reason)
+  const document = parseDocument(await client.blob(repository, content.config, maxDocumentBytes))
+  if (document === undefined) return rejection('Its document is invalid.')
+  if (!hasLayersOf(content, document)) return rejection('Its layers do not match its document.')
   const { digest } = descriptor
   return { document, repository: `${client.registry}/${repository}`, digest, verifiedBy: verdict.by }
 }
 
-const refused = (reason: string): RejectedRelease => ({ reason: reason.slice(0, 500).toWellFormed() })
+const rejection = (reason: string): RejectedRelease => ({ reason: reason.slice(0, 500).toWellFormed() })
 
 const isRelease = (content: Manifest | Index): content is Manifest =>
   'layers' in content && content.artifactType === releaseMediaType && content.config.mediaType === releaseMediaType
@@ -221,13 +221,13 @@ function parseDocument(bytes: Buffer): ReleaseDocument | undefined {
 function hasLayersOf({ layers }: Manifest, { functions }: ReleaseDocument): boolean {
   const layersByFunction = new Map(layers.map((layer) => [layer.annotations?.[functionAnnotation], layer]))
   const entries = Object.entries(functions)
-  const isComplete = entries.length > 0 && entries.length <= functionLimit && entries.length === layers.length
+  const isComplete = entries.length > 0 && entries.length <= maxFunctions && entries.length === layers.length
   return (
     isComplete &&
     entries.every(([name, { digest, size }]) => {
       const layer = layersByFunction.get(name)
       const isMatch = layer?.digest === digest && layer.size === size && layer.mediaType === functionMediaType
-      return isMatch && size <= functionBytes
+      return isMatch && size <= maxFunctionBytes
     })
   )
 }

@@ -72,7 +72,7 @@ async function applyTarget(targetVersion: string, state: UpdateState): Promise<U
 function rollbackTarget(targetVersion: string | undefined, state: UpdateState): UpdateTarget {
   const release = previousRelease(state)
   if (release === undefined) throw platformError('no_previous_version')
-  // The deployment connects the queue of updates only with a source.
+  // The deployment connects the queue of updates only if a release source is configured.
   if (config.PLAT_UPDATE_TARGET === 'lambda-alias' && config.PLAT_RELEASE_SOURCE === '')
     throw new PlatformError('version_not_available', 'Updates are disabled: PLAT_RELEASE_SOURCE is empty.')
   if (targetVersion !== undefined && targetVersion !== release.version) {
@@ -95,13 +95,13 @@ async function startOperation(caller: Caller, { plan, verifiedBy }: UpdateTarget
   const payload = { ...versions, ...imageField(plan), ...(verifiedBy !== undefined && { verifiedBy }) }
   const operation = newOperation(caller, { ...operationTypes[action], payload, plan: { ...plan } })
   const jobId = operation.id
-  const queued = queueChange(operation)
+  const queueEffects = queueChange(operation)
   const data = { jobId, action, version: release.version, previousVersion: before.version }
   await commit(caller, {
-    writes: [lockUpdateWrite(state, jobId), ...queued.writes],
+    writes: [lockUpdateWrite(state, jobId), ...queueEffects.writes],
     audit: { action: `update.${action}`, resource: release.version, detail: auditDetail(plan) },
-    events: [{ name: 'update.started', subject: jobId, data }, ...queued.events],
-    transitions: queued.transitions,
+    events: [{ name: 'update.started', subject: jobId, data }, ...queueEffects.events],
+    transitions: queueEffects.transitions,
   })
   await enqueueOperation({ organisationId: caller.organisationId, jobId, type: operation.type })
   return jobId
@@ -113,7 +113,7 @@ const imageField = ({ release: { repository, digest } }: UpdatePlan): { image?: 
 const auditDetail = (plan: UpdatePlan): string =>
   [`from ${plan.before.version} to ${plan.release.version}`, imageField(plan).image].filter(Boolean).join(', ')
 
-/** A finished or missing job does not hold the lock. */
+/** Returns undefined if no job, a finished one or a missing one holds the lock. */
 export async function runningUpdate(organisationId: string, { jobId }: UpdateState): Promise<string | undefined> {
   const operation = jobId === undefined ? undefined : await findOperation({ organisationId, jobId })
   return operation === undefined || isOperationTerminal(operation) ? undefined : operation.id

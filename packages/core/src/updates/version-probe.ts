@@ -1,6 +1,6 @@
 import * as z from 'zod'
 
-/** Requests only the version of a function. An update uses it to check that a release starts. */
+/** This event requests only the version of a function. An update uses it to check that a release starts. */
 export const probeEvent = { platformProbe: true } as const
 export type ProbeEvent = typeof probeEvent
 

@@ -15,10 +15,10 @@ const timeoutMs = 10_000
 /** The response is read up to this limit and discarded. */
 const maxResponseBytes = 16_384
 
-/** A delivery succeeds with a 2xx status within ten seconds. */
+/** Sends a delivery, which succeeds with a 2xx status within ten seconds. */
 export async function attemptDelivery(webhook: WebhookRecord, { eventId, body }: DeliveryRecord): Promise<Attempt> {
-  const signed = await signedHeaders(webhook, eventId, nowSeconds(), body)
-  const headers = { 'content-type': 'application/json', ...signed }
+  const signatureHeaders = await signedHeaders(webhook, eventId, nowSeconds(), body)
+  const headers = { 'content-type': 'application/json', ...signatureHeaders }
   const [atMs, startedMs] = [now(), performance.now()]
   const outcome = await post(webhook, { headers, body })
   if (outcome.error !== undefined) recordMetric('DeliveryFailures')

@@ -24,7 +24,7 @@ import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { findWebhook, clearBackOff, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
-/** Covers the newest 1,000 deliveries. */
+/** Lists the newest 1,000 deliveries. */
 export const list = (caller: Caller, webhookId: string, query: PageQuery) =>
   paged(['deliveries', caller.organisationId, webhookId], query, (page) => readPage(caller, webhookId, page))
 
@@ -55,7 +55,7 @@ export async function test(caller: Caller, webhookId: string): Promise<Delivery>
   return send(caller, webhook, record, deliveryWrites(record), 'webhook.test')
 }
 
-/** Body and event id stay the same, so that the receiver can recognise the event. */
+/** Sends the same body and event id, so that the receiver can recognise the event. */
 export async function redeliver(caller: Caller, webhookId: string, deliveryId: string): Promise<Delivery> {
   const webhook = await requireEnabled(caller, webhookId)
   const item = isId('dlv', deliveryId)
@@ -64,19 +64,19 @@ export async function redeliver(caller: Caller, webhookId: string, deliveryId: s
   const record = item && parseDelivery(item)
   if (record === undefined || record.createdAtMs + deliveryRetentionMs <= now())
     throw platformError('delivery_not_found')
-  const renewed = { ...record, status: 'Pending' as const, tries: 0, nextAttemptAtMs: now() }
-  return send(caller, webhook, renewed, renewalWrites(record, renewed), 'webhook.redeliver')
+  const renewedRecord = { ...record, status: 'Pending' as const, tries: 0, nextAttemptAtMs: now() }
+  return send(caller, webhook, renewedRecord, renewalWrites(record, renewedRecord), 'webhook.redeliver')
 }
 
-function renewalWrites(record: DeliveryRecord, renewed: DeliveryRecord & { nextAttemptAtMs: number }) {
-  const { status, tries, nextAttemptAtMs } = renewed
+function renewalWrites(record: DeliveryRecord, renewedRecord: DeliveryRecord & { nextAttemptAtMs: number }) {
+  const { status, tries, nextAttemptAtMs } = renewedRecord
   const previousKey = record.nextAttemptAtMs === undefined ? undefined : pendingKey(record, record.nextAttemptAtMs)
-  const isRescheduled = previousKey !== undefined && previousKey.sk !== pendingKey(renewed, nextAttemptAtMs).sk
+  const isRescheduled = previousKey !== undefined && previousKey.sk !== pendingKey(renewedRecord, nextAttemptAtMs).sk
   const condition = { status: { is: record.status }, tries: { is: record.tries } }
   return [
     orThrow(patch(deliveryKey(record), { set: { status, tries, nextAttemptAtMs } }, condition), 'conflict'),
     ...(isRescheduled ? [remove(previousKey)] : []),
-    pendingWrite(renewed, nextAttemptAtMs),
+    pendingWrite(renewedRecord, nextAttemptAtMs),
   ]
 }
 

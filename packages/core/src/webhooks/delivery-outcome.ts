@@ -15,9 +15,9 @@ import {
 import { jitter } from '../id.ts'
 import { resetFailures, originOf, type WebhookRecord } from './record.ts'
 
-/** Seven retries in about a day. */
+/** The pauses before the seven retries, which take about a day in total. */
 export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800, 46_800]
-/** The random share of each pause spreads retries to receivers that failed together. */
+/** The pauses vary randomly by this share, which spreads retries to receivers that failed together. */
 export const jitterShare = 0.2
 const maxBackOffSeconds = 7200
 export const failureLimit = 20
@@ -30,7 +30,7 @@ export const isBackingOff = ({ backOffUntilMs, outages }: Pick<WebhookRecord, 'b
 
 const isGone = ({ statusCode }: Attempt): boolean => statusCode === 410
 
-/** The receiver works but rejects this event. 408 and 429 concern the receiver itself. */
+/** Returns whether the receiver works but rejects this event. 408 and 429 concern the receiver itself. */
 const isRejected = ({ statusCode = 0 }: Attempt): boolean =>
   statusCode >= 400 && statusCode < 500 && statusCode !== 408 && statusCode !== 429
 
@@ -41,14 +41,14 @@ export const recordAttempt = (webhook: WebhookRecord, delivery: DeliveryRecord, 
 async function recordSuccess(webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> {
   const failure = await transact([
     ...updateWrites(delivery, attempt, { status: 'Delivered' }),
-    ...(webhook.failures > 0 ? [patchLeased(webhook, resetFailures)] : []),
+    ...(webhook.failures > 0 ? [leasedPatch(webhook, resetFailures)] : []),
   ])
-  // The first write fails after a concurrent redelivery request, which then delivers once more.
+  // The first write fails if a redelivery was requested concurrently, so the event is delivered once more.
   return failure === undefined || failure.index === 0
 }
 
 async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> {
-  const timeAfter = withJitter()
+  const timeAfter = createTimeAfter()
   const pauseSeconds = retrySeconds[delivery.tries]
   const writes = updateWrites(
     delivery,
@@ -65,17 +65,17 @@ async function recordFailure(webhook: WebhookRecord, delivery: DeliveryRecord, a
   const backOff = isWorking
     ? { outages: 0 }
     : { outages: outages + 1, backOffUntilMs: timeAfter(backOffSecondsAfter(outages)) }
-  await transact([...writes, patchLeased(webhook, { set: { failures, ...backOff } })])
+  await transact([...writes, leasedPatch(webhook, { set: { failures, ...backOff } })])
   return isWorking
 }
 
-/** All returned times share one random factor. */
-function withJitter(): (seconds: number) => number {
+/** Returns a function from a pause to the time at which it ends. All pauses vary by the same random factor. */
+function createTimeAfter(): (seconds: number) => number {
   const factor = 1 - jitterShare + 2 * jitterShare * jitter()
   return (seconds) => Math.round(now() + seconds * factor * 1000)
 }
 
-/** Pending deliveries are kept and continue once the webhook is enabled again. */
+/** Keeps pending deliveries, which continue once the webhook is enabled again. */
 async function disable(
   webhook: WebhookRecord,
   writes: readonly WriteItem[],
@@ -88,14 +88,14 @@ async function disable(
     remove: ['backOffUntilMs', 'leaseId', 'leaseUntilMs', 'duepk', 'duesk'],
   }
   await commit(system(organisationId), {
-    writes: [...writes, patchLeased(webhook, change)],
+    writes: [...writes, leasedPatch(webhook, change)],
     audit: { action: 'webhook.disable', resource: id, detail },
     events: [{ name: 'webhook.disabled', subject: id, data: { webhookId: id, url: originOf(url), createdBy } }],
   })
 }
 
 /** The write fails if another worker has the lease or the webhook was removed. */
-const patchLeased = ({ organisationId, id, leaseId }: WebhookRecord, change: Parameters<typeof patch>[1]): WriteItem =>
+const leasedPatch = ({ organisationId, id, leaseId }: WebhookRecord, change: Parameters<typeof patch>[1]): WriteItem =>
   patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })
 
 /** The first write fails if the delivery has changed. */

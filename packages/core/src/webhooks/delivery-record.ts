@@ -28,7 +28,7 @@ const DeliveryRecord = z.object({
   /** Set for events of jobs, which are not sent once the cluster is removed. */
   clusterId: z.string().optional(),
   status: z.enum(deliveryStatuses),
-  /** Number of attempts since creation or the last redelivery request. */
+  /** The number of attempts since the creation or the last redelivery request. */
   tries: z.number(),
   attempts: z.array(StoredAttempt),
   /** Set while Pending; part of the key of the pending item. */

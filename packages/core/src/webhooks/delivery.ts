@@ -19,8 +19,8 @@ import { findWebhook, parseWebhook, type WebhookRecord } from './record.ts'
  */
 
 /** No attempt starts after this time. The last one may take ten seconds more. */
-const workMs = 10_000
-/** Longer than the processing of a message. A crashed worker blocks the webhook for at most this time. */
+const maxWorkMs = 10_000
+/** Exceeds the processing time of a message. A crashed worker blocks the webhook for at most this time. */
 const leaseMs = 30_000
 const pageSize = 10
 /** The longest delay of a message; the sweep handles later deliveries. */
@@ -40,17 +40,17 @@ type PendingDelivery = z.infer<typeof PendingDelivery>
 
 const isWaiting = ({ atMs, pauseMs }: PendingDelivery): boolean => isAhead(atMs, pauseMs)
 
-/** First attempts come before retries, which are sorted by due time. */
+/** Sends first attempts before retries, which are sorted by due time. */
 export async function drainDeliveries({ organisationId, webhookId }: WebhookReference): Promise<void> {
-  const lastStartMs = elapsedMs() + workMs
+  const lastStartMs = elapsedMs() + maxWorkMs
   const record = await findWebhook(organisationId, webhookId)
   let webhook = record && (await acquireLease(record))
   while (webhook !== undefined) {
-    const pending = await nextPending(webhook)
+    const pendingDeliveries = await nextPending(webhook)
     const isReady = webhook.isEnabled && !isBackingOff(webhook)
-    const due = isReady ? pending.filter((delivery) => !isWaiting(delivery)) : []
-    if (due.length === 0 && (await releaseLease(webhook, pending[0]))) return
-    for (const delivery of due) {
+    const dueDeliveries = isReady ? pendingDeliveries.filter((delivery) => !isWaiting(delivery)) : []
+    if (dueDeliveries.length === 0 && (await releaseLease(webhook, pendingDeliveries[0]))) return
+    for (const delivery of dueDeliveries) {
       if (elapsedMs() > lastStartMs) return continueLater(webhook)
       if (!(await deliver(webhook, delivery))) break
     }
@@ -59,12 +59,12 @@ export async function drainDeliveries({ organisationId, webhookId }: WebhookRefe
 }
 
 async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | undefined> {
-  const { organisationId, id, leaseId: previous } = record
-  if (previous !== undefined && isAhead(record.leaseUntilMs, leaseMs)) return undefined
-  const leased = { leaseId: newId('lease'), leaseUntilMs: now() + leaseMs }
-  const change = { set: { ...leased, ...keys.due(id, leased.leaseUntilMs) } }
-  const failure = await transact([patch(keys.webhook(organisationId, id), change, { leaseId: unchanged(previous) })])
-  return failure ? undefined : { ...record, ...leased }
+  const { organisationId, id, leaseId: oldLeaseId } = record
+  if (oldLeaseId !== undefined && isAhead(record.leaseUntilMs, leaseMs)) return undefined
+  const leaseFields = { leaseId: newId('lease'), leaseUntilMs: now() + leaseMs }
+  const change = { set: { ...leaseFields, ...keys.due(id, leaseFields.leaseUntilMs) } }
+  const failure = await transact([patch(keys.webhook(organisationId, id), change, { leaseId: unchanged(oldLeaseId) })])
+  return failure ? undefined : { ...record, ...leaseFields }
 }
 
 async function refreshLeased({ organisationId, id, leaseId }: LeasedWebhook): Promise<LeasedWebhook | undefined> {
@@ -110,11 +110,11 @@ async function deliver(
  */
 async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | undefined): Promise<boolean> {
   const { organisationId, id, leaseId, wakes } = webhook
-  const waits = [
+  const endsOfWaits = [
     ...(next && isWaiting(next) ? [next.atMs] : []),
     ...(isBackingOff(webhook) ? [webhook.backOffUntilMs] : []),
   ]
-  const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(now(), ...waits) : undefined
+  const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(now(), ...endsOfWaits) : undefined
   const change = {
     ...(dueAtMs !== undefined && { set: keys.due(id, dueAtMs) }),
     remove: ['leaseId', 'leaseUntilMs', ...(dueAtMs === undefined ? ['duepk', 'duesk'] : [])],

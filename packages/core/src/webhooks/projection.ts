@@ -14,12 +14,12 @@ import { enqueueWebhook } from '../aws/queues.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
-/** Ids of deliveries are derived, so that a repeated projection has no effect. */
+/** The ids of deliveries are derived, so that a repeated projection has no effect. */
 
 /** A transaction has at most 100 writes: two per delivery, and one for the webhook. */
 const deliveriesPerTransaction = 49
 /** Limits the load that one organisation with many webhooks causes. */
-const webhookConcurrency = 3
+const maxConcurrentWebhooks = 3
 
 /** Passes the webhooks with new deliveries from `beforeCommit` to `afterCommit`. */
 const pendingWebhooks = new WeakMap<readonly OutboxRecord[], readonly WebhookRecord[]>()
@@ -32,10 +32,10 @@ export const webhookProjection: Projection = {
     const webhooks = await enabledWebhooks(organisationId)
     const labels = await labelsOfEvents(organisationId, webhooks, events)
     const subscriptions = webhooks
-      .map((webhook) => ({ webhook, matching: events.filter((event) => isWanted(webhook, event, labels)) }))
-      .filter(({ matching }) => matching.length > 0)
-    await forEachLimit(webhookConcurrency, subscriptions, ({ webhook, matching }) =>
-      createDeliveries(webhook, matching),
+      .map((webhook) => ({ webhook, matchingEvents: events.filter((event) => isWanted(webhook, event, labels)) }))
+      .filter(({ matchingEvents }) => matchingEvents.length > 0)
+    await forEachLimit(maxConcurrentWebhooks, subscriptions, ({ webhook, matchingEvents }) =>
+      createDeliveries(webhook, matchingEvents),
     )
     pendingWebhooks.set(
       records,
@@ -43,8 +43,8 @@ export const webhookProjection: Projection = {
     )
   },
   afterCommit: async (organisationId, records) => {
-    const ready = (pendingWebhooks.get(records) ?? []).filter((webhook) => !isBackingOff(webhook))
-    await Promise.all(ready.map(({ id: webhookId }) => enqueueWebhook({ organisationId, webhookId })))
+    const readyWebhooks = (pendingWebhooks.get(records) ?? []).filter((webhook) => !isBackingOff(webhook))
+    await Promise.all(readyWebhooks.map(({ id: webhookId }) => enqueueWebhook({ organisationId, webhookId })))
   },
 }
 
@@ -54,7 +54,7 @@ async function enabledWebhooks(organisationId: string): Promise<WebhookRecord[]>
 }
 
 /**
- * The labels of the clusters of events. Reads them only if a webhook has a selector. The event of a removal contains
+ * Returns the labels of the clusters of events, or none if no webhook has a selector. The event of a removal contains
  * the last labels, which also apply to earlier events of the cluster.
  */
 async function labelsOfEvents(
@@ -79,8 +79,8 @@ const clusterOf = ({ clusterId }: CloudEvent['data']): string | undefined =>
 function isWanted(webhook: WebhookRecord, { type, data }: CloudEvent, labels: ReadonlyMap<string, Labels>): boolean {
   if (!isSubscribed(webhook, type)) return false
   if (webhook.selector === undefined) return true
-  const known = labels.get(clusterOf(data) ?? '')
-  return known !== undefined && matchesText(webhook.selector, known)
+  const knownLabels = labels.get(clusterOf(data) ?? '')
+  return knownLabels !== undefined && matchesText(webhook.selector, knownLabels)
 }
 
 async function createDeliveries(webhook: WebhookRecord, events: readonly CloudEvent[]): Promise<void> {
@@ -88,14 +88,14 @@ async function createDeliveries(webhook: WebhookRecord, events: readonly CloudEv
   for (const deliveriesOfChunk of chunk(deliveries, deliveriesPerTransaction)) await store(webhook, deliveriesOfChunk)
 }
 
-/** Existing deliveries are unchanged. Stores none if the webhook was removed. */
+/** Keeps existing deliveries unchanged. Stores none if the webhook was removed. */
 async function store(webhook: WebhookRecord, deliveries: readonly DeliveryRecord[]): Promise<void> {
-  let missing = deliveries
-  while (missing.length > 0) {
-    const failure = await transact([wakeWrite(webhook), ...missing.flatMap(deliveryWrites)])
+  let missingDeliveries = deliveries
+  while (missingDeliveries.length > 0) {
+    const failure = await transact([wakeWrite(webhook), ...missingDeliveries.flatMap(deliveryWrites)])
     if (failure === undefined || failure.index === 0) return
-    const items = await getMany(missing.map(deliveryKey))
-    missing = missing.filter((_, index) => items[index] === undefined)
+    const items = await getMany(missingDeliveries.map(deliveryKey))
+    missingDeliveries = missingDeliveries.filter((_, index) => items[index] === undefined)
   }
 }
 

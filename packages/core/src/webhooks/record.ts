@@ -24,9 +24,9 @@ const StoredWebhook = z.object({
   createdBy: z.string(),
   /** Set if the platform disabled the webhook after failures. */
   disabledAtMs: z.number().optional(),
-  /** Number of failed attempts since the last success. */
+  /** The number of failed attempts since the last success. */
   failures: z.number().default(0),
-  /** Number of failed attempts since the receiver last responded with success or a permanent rejection. */
+  /** The number of failed attempts since the receiver last responded with success or a permanent rejection. */
   outages: z.number().default(0),
   /** No attempt is made before this time. */
   backOffUntilMs: z.number().default(0),
@@ -47,12 +47,12 @@ export async function findWebhook(organisationId: string, webhookId: string): Pr
   return item && parseWebhook(item)
 }
 
-export const unexpired = (secrets: readonly PreviousSecret[]): PreviousSecret[] =>
+export const unexpiredSecrets = (secrets: readonly PreviousSecret[]): PreviousSecret[] =>
   secrets.filter(({ untilMs }) => untilMs > now())
 
 const previousSecretView = ({ previousSecrets }: WebhookRecord): Pick<Webhook, 'previousSecretExpiresAt'> => {
-  const newest = unexpired(previousSecrets).at(-1)
-  return newest === undefined ? {} : { previousSecretExpiresAt: iso(newest.untilMs) }
+  const newestSecret = unexpiredSecrets(previousSecrets).at(-1)
+  return newestSecret === undefined ? {} : { previousSecretExpiresAt: iso(newestSecret.untilMs) }
 }
 
 export const webhookView = (record: WebhookRecord): Webhook => ({
@@ -67,7 +67,7 @@ export const webhookView = (record: WebhookRecord): Webhook => ({
   createdAt: iso(record.createdAtMs),
 })
 
-/** The path is omitted, because it may contain a secret. */
+/** Omits the path, because it may contain a secret. */
 export const originOf = (url: string): string => new URL(url).origin
 
 export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: string): boolean =>

@@ -21,7 +21,7 @@ import {
   originOf,
   parseWebhook,
   resetFailures,
-  unexpired,
+  unexpiredSecrets,
   wakeWrite,
   type WebhookRecord,
   webhookView,
@@ -108,13 +108,13 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
   if (isReset && enabled) await enqueueWebhook({ organisationId: record.organisationId, webhookId: record.id })
   const { disabledAtMs, selector: oldSelector, ...rest } = record
   const selector = change.selector === undefined ? oldSelector : (change.selector ?? undefined)
-  const changed = { ...rest, ...settings, ...(selector !== undefined && { selector }) }
-  return webhookView(isReset ? { ...changed, failures: 0 } : { ...changed, disabledAtMs })
+  const changedRecord = { ...rest, ...settings, ...(selector !== undefined && { selector }) }
+  return webhookView(isReset ? { ...changedRecord, failures: 0 } : { ...changedRecord, disabledAtMs })
 }
 
 const previousSecretMs = 24 * 3_600_000
 const previousSecretLimit = 4
-const tooManyRotations =
+const tooManyRotationsMessage =
   'The secret was replaced four times within 24 hours. Try again when the oldest of the previous secrets has expired.'
 
 /**
@@ -124,14 +124,14 @@ const tooManyRotations =
 export async function rotateSecret(caller: Caller, webhookId: string): Promise<CreatedWebhook> {
   const record = await authorizedWebhook(caller, webhookId)
   const { id, organisationId, secretVersion } = record
-  const previousSecrets = unexpired(record.previousSecrets)
+  const previousSecrets = unexpiredSecrets(record.previousSecrets)
   const used = previousSecrets.length
   if (used >= previousSecretLimit)
-    throw new PlatformError('limit_reached', tooManyRotations, { limit: previousSecretLimit, used })
-  const replaced = { version: secretVersion, untilMs: now() + previousSecretMs }
+    throw new PlatformError('limit_reached', tooManyRotationsMessage, { limit: previousSecretLimit, used })
+  const replacedSecret = { version: secretVersion, untilMs: now() + previousSecretMs }
   const change = {
     secretVersion: secretVersion + 1,
-    previousSecrets: [...previousSecrets, replaced],
+    previousSecrets: [...previousSecrets, replacedSecret],
   }
   const response = { ...webhookView({ ...record, ...change }), secret: await secretOf({ id, ...change }) }
   const condition = { pk: { present: true }, secretVersion: { is: secretVersion } } as const
@@ -150,7 +150,7 @@ async function authorizedWebhook(caller: Caller, webhookId: string): Promise<Web
   return parseWebhook(item)
 }
 
-/** Pending deliveries are never attempted and expire. */
+/** Pending deliveries are no longer attempted and expire. */
 export async function remove(caller: Caller, webhookId: string): Promise<void> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const { organisationId } = caller
