@@ -51,11 +51,11 @@ async function start(): Promise<Simulator> {
   process.env['TMPDIR'] = work
   const functionsDir = join(work, 'functions')
   if (functions === undefined) {
-    const built = await deployedFunctions()
+    const builtFunctions = await deployedFunctions()
     // esbuild's service would keep a gigabyte of memory until this process ends.
     await stop()
-    await writeFunctions(built, functionsDir)
-    onStep(`Built ${built.size} functions`)
+    await writeFunctions(builtFunctions, functionsDir)
+    onStep(`Built ${builtFunctions.size} functions`)
   } else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
   // Loading it fails with invalid settings.
@@ -82,10 +82,10 @@ async function run(): Promise<Simulator> {
 }
 
 // Only after signal handlers are installed: other commands find the state and may send a signal.
-const running = Promise.resolve().then(run)
+const runningSimulator = Promise.resolve().then(run)
 stopOnSignals(async () => {
   isCancelled = true
-  await (await running)[Symbol.asyncDispose]()
+  await (await runningSimulator)[Symbol.asyncDispose]()
 })
 process.on('disconnect', () => {
   isCancelled = true

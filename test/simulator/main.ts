@@ -12,14 +12,15 @@ const folder = folderOf(process.env)
 const elapsed = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 
 async function stopSimulator(): Promise<boolean> {
-  const running = findSimulator(folder)
-  if (running !== undefined) print(`Stopping the simulator of ${running.stage} with process id ${running.pid} …`)
-  const stopped = await stop(folder)
-  if (stopped?.wasKilled === true) {
-    const { stage, pid } = stopped.state
+  const runningState = findSimulator(folder)
+  if (runningState !== undefined)
+    print(`Stopping the simulator of ${runningState.stage} with process id ${runningState.pid} …`)
+  const stopResult = await stop(folder)
+  if (stopResult?.wasKilled === true) {
+    const { stage, pid } = stopResult.state
     print(`Removed the files and processes of the killed simulator of ${stage} with process id ${pid}.`)
   }
-  return stopped !== undefined
+  return stopResult !== undefined
 }
 
 async function startSimulator({ stage, ...options }: Extract<Options, { action: 'start' }>): Promise<void> {

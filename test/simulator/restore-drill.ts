@@ -105,7 +105,7 @@ const { token, before, backup } = await lose()
 console.log(`Saved ${backup.items.length} items and ${backup.secrets.size} secrets, and removed the deployment.`)
 await using restored = await start({ PLAT_RESTORED_TABLE: restoredTable }, (cloud) => restore(cloud, backup))
 const after = await read(restored.url, token)
-const different = [...before].filter(([path, value]) => !isDeepStrictEqual(value, after.get(path)))
-for (const [path, value] of different) console.error(`${path} differs:`, value, after.get(path))
-console.log(different.length === 0 ? 'The restored platform returns the same data.' : 'The restore lost data.')
-process.exitCode = different.length === 0 ? 0 : 1
+const differences = [...before].filter(([path, value]) => !isDeepStrictEqual(value, after.get(path)))
+for (const [path, value] of differences) console.error(`${path} differs:`, value, after.get(path))
+console.log(differences.length === 0 ? 'The restored platform returns the same data.' : 'The restore lost data.')
+process.exitCode = differences.length === 0 ? 0 : 1

@@ -46,19 +46,19 @@ async function lock(path: string): Promise<AsyncDisposable> {
 export async function buildOnce<Built>(name: string, changedBy: string, build: () => Promise<Built>): Promise<Built> {
   const file = `${name}-${fingerprint(changedBy)}`
   const find = () => readFile(join(folder, file)).catch(() => undefined)
-  const cached = await find()
-  if (cached !== undefined) return deserialize(cached)
+  const cachedBuild = await find()
+  if (cachedBuild !== undefined) return deserialize(cachedBuild)
   await mkdir(folder, { recursive: true })
   await using _ = await lock(join(folder, `${name}.lock`))
-  const concurrent = await find()
-  if (concurrent !== undefined) return deserialize(concurrent)
-  const built = await build()
+  const concurrentBuild = await find()
+  if (concurrentBuild !== undefined) return deserialize(concurrentBuild)
+  const newBuild = await build()
   const draft = join(folder, `${randomUUID()}.draft`)
-  await writeFile(draft, serialize(built))
+  await writeFile(draft, serialize(newBuild))
   await rename(draft, join(folder, file))
-  const outdated = (await readdir(folder)).filter((other) => other.startsWith(`${name}-`) && other !== file)
-  await Promise.all(outdated.map((other) => rm(join(folder, other), { force: true })))
-  return built
+  const outdatedFiles = (await readdir(folder)).filter((other) => other.startsWith(`${name}-`) && other !== file)
+  await Promise.all(outdatedFiles.map((other) => rm(join(folder, other), { force: true })))
+  return newBuild
 }
 
 export const bundledFunctions = (): ReturnType<typeof bundleAll> =>

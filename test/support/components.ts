@@ -20,14 +20,14 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   await installComponents()
   await using parts = new AsyncDisposableStack()
   const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
-  const built = deployedFunctions()
-  const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), built])
+  const builtFunctions = deployedFunctions()
+  const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), builtFunctions])
   // Otherwise esbuild keeps a gigabyte of memory until this process exits.
   await stop()
   await writeFunctions(functions, functionsDir)
   project.provide('dev', dev)
   project.provide('production', production)
   project.provide('functionsDir', functionsDir)
-  const kept = parts.move()
-  return () => kept.disposeAsync()
+  const keptParts = parts.move()
+  return () => keptParts.disposeAsync()
 }

@@ -7,8 +7,8 @@ export const failpointsIn = (...folders: readonly string[]): readonly string[] =
     .toSorted()
 
 /** Tests outside of the job suites cover these failpoints. */
-const elsewhere = /^(?:keys|oidc|operation|statement-key)\./
+const failpointsTestedElsewhere = /^(?:keys|oidc|operation|statement-key)\./
 
 export const failpoints: readonly string[] = failpointsIn('packages/core', 'packages/http', 'functions').filter(
-  (name) => !elsewhere.test(name),
+  (name) => !failpointsTestedElsewhere.test(name),
 )

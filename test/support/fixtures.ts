@@ -73,8 +73,8 @@ export async function enrolledCluster(caller: Caller, nodes = ['node-1']) {
     tokenId: randomUUID(),
     issuedAtMs: nowSeconds() * 1000,
   })
-  const online = relay.nodes.map(({ id }) => ({ id, status: 'Online' as const }))
-  return { cluster, relay, request, heartbeat: { nodes: online, running: [], freeSlots: 4 } }
+  const onlineNodes = relay.nodes.map(({ id }) => ({ id, status: 'Online' as const }))
+  return { cluster, relay, request, heartbeat: { nodes: onlineNodes, running: [], freeSlots: 4 } }
 }
 
 export async function callerWithCluster(nodes?: string[]) {

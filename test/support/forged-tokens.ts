@@ -99,22 +99,22 @@ export function wrongSignatures(validToken: string, publicKey: KeyObject): Forge
 
 export function malformedTokens(validToken: string): Forgeries {
   const { header, claims, signature, headerFields, claimFields } = decodeToken(validToken)
-  const flipped = Buffer.from(signature, 'base64url')
-  flipped[10] = (flipped[10] ?? 0) ^ 1
-  const spaced = Buffer.from(JSON.stringify(claimFields, null, 1)).toString('base64url')
-  const reordered = encode(Object.fromEntries(Object.entries(claimFields).toReversed()))
+  const flippedSignature = Buffer.from(signature, 'base64url')
+  flippedSignature[10] = (flippedSignature[10] ?? 0) ^ 1
+  const spacedClaims = Buffer.from(JSON.stringify(claimFields, null, 1)).toString('base64url')
+  const reorderedClaims = encode(Object.fromEntries(Object.entries(claimFields).toReversed()))
   return {
     'other claims': `${header}.${encode({ ...claimFields, org: 'org_01jd8w5k3zr9x2m4c7t6v0b1qa' })}.${signature}`,
     'more roles': `${header}.${encode({ ...claimFields, roles: ['PlatformAdmin', 'OrgAdmin'] })}.${signature}`,
     'a later expiry': `${header}.${encode({ ...claimFields, exp: 4_102_444_800 })}.${signature}`,
     'another header': `${encode({ ...headerFields, extra: 1 })}.${claims}.${signature}`,
-    'claims with other spaces': `${header}.${spaced}.${signature}`,
-    'claims in another order': `${header}.${reordered}.${signature}`,
-    'one bit of the signature': `${header}.${claims}.${flipped.toString('base64url')}`,
+    'claims with other spaces': `${header}.${spacedClaims}.${signature}`,
+    'claims in another order': `${header}.${reorderedClaims}.${signature}`,
+    'one bit of the signature': `${header}.${claims}.${flippedSignature.toString('base64url')}`,
     'half of the signature': validToken.slice(0, -40),
     'without the last letter': validToken.slice(0, -1),
     'one more letter': `${validToken}A`,
-    'a signature of DER': `${header}.${claims}.${Buffer.concat([Buffer.from([48, 68]), flipped]).toString('base64url')}`,
+    'a signature of DER': `${header}.${claims}.${Buffer.concat([Buffer.from([48, 68]), flippedSignature]).toString('base64url')}`,
     'two parts': `${header}.${claims}`,
     'a dot at its end': `${validToken}.`,
     'five parts': `${validToken}.x.y`,

@@ -18,8 +18,8 @@ export async function importLayout(
     await sendParts(client, repository, folder, content)
     if (hasSubject(content)) signatures.push(content)
     else {
-      const sent = await client.putManifest(repository, tag ?? entry.digest, bytes, entry.mediaType)
-      if (tag?.endsWith('.sig') !== true) images.push({ ...sent, ...(tag !== undefined && { tag }) })
+      const pushed = await client.putManifest(repository, tag ?? entry.digest, bytes, entry.mediaType)
+      if (tag?.endsWith('.sig') !== true) images.push({ ...pushed, ...(tag !== undefined && { tag }) })
     }
   }
   for (const signature of signatures) await client.putReferrer(repository, signature)

@@ -14,18 +14,20 @@ interface Invocation extends PromiseWithResolvers<any> {
 export async function startRuntimeApi() {
   const invocations: Invocation[] = []
   const initError = Promise.withResolvers<InvocationError>()
-  let [delivered, polls] = [0, 0]
+  let [deliveredCount, pollCount] = [0, 0]
   let poll: ServerResponse | undefined
   const deliver = () => {
-    const invocation = poll && invocations[delivered]
+    const invocation = poll && invocations[deliveredCount]
     if (!invocation) return
-    poll?.setHeader('lambda-runtime-aws-request-id', `request-${delivered++}`).end(JSON.stringify(invocation.event))
+    poll
+      ?.setHeader('lambda-runtime-aws-request-id', `request-${deliveredCount++}`)
+      .end(JSON.stringify(invocation.event))
     poll = undefined
   }
   const server = await startServer(({ url: { pathname }, headers, body }, outgoing) => {
     const [, id = '', part] = /\/runtime\/(?:invocation\/)?([^/]+)(?:\/(\w+))?$/.exec(pathname) ?? []
     if (id === 'next') {
-      polls++
+      pollCount++
       poll = outgoing
       deliver()
       return undefined
@@ -41,7 +43,7 @@ export async function startRuntimeApi() {
   return {
     address: server.host,
     initError: initError.promise,
-    countPolls: () => polls,
+    countPolls: () => pollCount,
     /** Delivers an event and returns the result. Rejects with the error that the function reports. */
     invoke: (event: unknown): Promise<any> => {
       const invocation = { event, ...Promise.withResolvers<any>() }

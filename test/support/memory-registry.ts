@@ -59,8 +59,8 @@ export function memoryRegistry(registry = 'registry.test'): MemoryRegistry {
     },
     putManifest: async (repository, reference, bytes, mediaType) => put(repository, reference, bytes, mediaType),
     async referrers(repository, digest, artifactType) {
-      const all = [...manifests.keys()].filter((key) => key.startsWith(`${repository} `))
-      const found = all.flatMap((key) => find(repository, key.slice(repository.length + 1)) ?? [])
+      const keysOfRepository = [...manifests.keys()].filter((key) => key.startsWith(`${repository} `))
+      const found = keysOfRepository.flatMap((key) => find(repository, key.slice(repository.length + 1)) ?? [])
       return found.flatMap(({ content, descriptor }) => {
         if (!('subject' in content) || content.subject?.digest !== digest) return []
         if (artifactType !== undefined && content.artifactType !== artifactType) return []

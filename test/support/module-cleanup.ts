@@ -29,9 +29,9 @@ const contentOf = async (dataDir: string, name: string): Promise<string[]> =>
   (await readdir(join(dataDir, 'modules', name)).catch(() => [])).map((entry) => join(name, entry))
 
 export async function waitForModuleCleanup(platform: Pick<PlatformProcess, 'dataDir'>): Promise<void> {
-  let remaining: string[] = []
-  const isClean = async () => (remaining = await remainingOf(platform)).length === 0
+  let remainingTraces: string[] = []
+  const isClean = async () => (remainingTraces = await remainingOf(platform)).length === 0
   await waitFor('module files and processes to be removed', isClean).catch((cause: unknown) => {
-    throw new Error(`Not removed: ${remaining.join(', ')}`, { cause })
+    throw new Error(`Not removed: ${remainingTraces.join(', ')}`, { cause })
   })
 }

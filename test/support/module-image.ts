@@ -16,13 +16,13 @@ export async function pushProgram(
   source: string,
   { config, files = [], ...parts }: ImageParts = {},
 ): Promise<PushedImage> {
-  const built = await buildImage({
+  const image = await buildImage({
     files: [{ path: '/app/main.mjs', content: source }, ...files],
     config: { Cmd: ['node', 'main.mjs'], WorkingDir: '/app', ...config },
     ...parts,
   })
-  await pushImage(client, repository, built, [])
-  return { repository: `${client.registry}/${repository}`, digest: built.digest }
+  await pushImage(client, repository, image, [])
+  return { repository: `${client.registry}/${repository}`, digest: image.digest }
 }
 
 export async function pushFixture(

@@ -2,7 +2,7 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 import { manifestOf } from '@platform/cli/author/manifest-from-code'
 
 export function manifestFor(id: string, spec: Partial<ModuleManifest['spec']> = {}): ModuleManifest {
-  const made = manifestOf(
+  const manifest = manifestOf(
     { id, version: '1.0.0', slots: [], healthChecks: [], jobs: [] },
     {
       metadata: { name: id, description: 'A module under test.', author: 'Tests' },
@@ -14,5 +14,5 @@ export function manifestFor(id: string, spec: Partial<ModuleManifest['spec']> = 
       },
     },
   )
-  return { ...made, spec: { ...made.spec, ...spec } }
+  return { ...manifest, spec: { ...manifest.spec, ...spec } }
 }

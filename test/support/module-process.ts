@@ -59,9 +59,9 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
   }
 
   async request({ id, handle }: Deployment, request: ModuleRequest, limits: RequestLimits): Promise<ModuleResponse> {
-    const running = this.#running.get(id)
-    if (!running || running.program.hasEnded) throw new RuntimeError('unavailable', 'It does not run.')
-    return callInstance(handle, running.token, request, limits)
+    const runningModule = this.#running.get(id)
+    if (!runningModule || runningModule.program.hasEnded) throw new RuntimeError('unavailable', 'It does not run.')
+    return callInstance(handle, runningModule.token, request, limits)
   }
 
   async remove({ id }: Deployment, graceMs: number): Promise<void> {
@@ -108,9 +108,9 @@ export class ModuleProcesses implements ModuleRuntime, AsyncDisposable {
   }
 
   #find(id: string): Running {
-    const running = this.#running.get(id)
-    if (!running) throw new Error(`Deployment ${id} does not exist.`)
-    return running
+    const runningModule = this.#running.get(id)
+    if (!runningModule) throw new Error(`Deployment ${id} does not exist.`)
+    return runningModule
   }
 
   #start({ id, moduleId, version, repository, digest, organisationId, startsItself }: DeploymentSpec): Running {

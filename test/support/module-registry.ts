@@ -54,10 +54,10 @@ export async function pushModuleImage(
   const content = typeof manifest === 'string' ? manifest : JSON.stringify(manifest)
   const manifestFiles = manifest === false ? [] : [{ path: '/module.json', content }]
   const parts = { labels, ...(config && { config }), ...(created !== undefined && { created }) }
-  const built = await buildImage({ files: [...manifestFiles, ...files], ...parts })
-  const { digest } = await pushImage(client, repository, built, [])
+  const image = await buildImage({ files: [...manifestFiles, ...files], ...parts })
+  const { digest } = await pushImage(client, repository, image, [])
   if (privateKeyPem !== undefined) await signImage(client, repository, digest, privateKeyPem)
-  await pushImage(client, repository, built, tags)
+  await pushImage(client, repository, image, tags)
   const name = `${client.registry}/${repository}`
   return { reference: `${name}:${tags[0]}`, repository: name, digest }
 }

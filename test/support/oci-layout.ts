@@ -48,9 +48,11 @@ export async function writeLayout(
   await writeFile(join(folder, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}')
   const manifests = await Promise.all(architectures.map((architecture) => storeImage(folder, architecture, labels)))
   const mediaType = 'application/vnd.oci.image.index.v1+json'
-  const [only] = manifests
+  const [onlyManifest] = manifests
   const top =
-    manifests.length === 1 ? only : await storeJson(folder, mediaType, { schemaVersion: 2, mediaType, manifests })
+    manifests.length === 1
+      ? onlyManifest
+      : await storeJson(folder, mediaType, { schemaVersion: 2, mediaType, manifests })
   const annotations = { 'org.opencontainers.image.ref.name': 'latest' }
   await writeFile(
     join(folder, 'index.json'),

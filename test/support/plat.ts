@@ -4,11 +4,11 @@ import { afterAll } from 'vitest'
 import { bundledPlat } from './plat-bundle.ts'
 import { waitFor } from './wait-for.ts'
 
-const main = await bundledPlat()
-const running = new Set<ChildProcess>()
+const mainFile = await bundledPlat()
+const runningChildren = new Set<ChildProcess>()
 
 // A test that times out must not leave processes.
-afterAll(() => running.forEach((child) => child.kill('SIGKILL')))
+afterAll(() => runningChildren.forEach((child) => child.kill('SIGKILL')))
 
 export interface Ended {
   exitCode: number | null
@@ -61,15 +61,15 @@ export class Plat {
   }
 
   start(args: readonly string[], input = '') {
-    const child = spawn(process.execPath, [main, ...args], { env: this.#environment, cwd: this.#folder })
-    running.add(child)
+    const child = spawn(process.execPath, [mainFile, ...args], { env: this.#environment, cwd: this.#folder })
+    runningChildren.add(child)
     let err = ''
     child.stderr.on('data', (part: Buffer) => (err += part.toString()))
     child.stdin.on('error', () => {})
     child.stdin.end(input)
     const exit = new Promise<number | null>((resolve) => child.on('close', resolve))
     const ended = Promise.all([exit, buffer(child.stdout)]).then(([exitCode, bytes]): Ended => {
-      running.delete(child)
+      runningChildren.delete(child)
       return { exitCode, out: bytes.toString(), bytes, err }
     })
     return {

@@ -151,10 +151,10 @@ export class PlatformProcess implements AsyncDisposable {
 }
 
 const run = (environment: NodeJS.ProcessEnv, { withFaults = false, clockFile }: ProcessOptions): Program => {
-  const main = withFaults ? 'test/support/emulators/platform.ts' : '$&'
+  const mainFile = withFaults ? 'test/support/emulators/platform.ts' : '$&'
   const preload =
     clockFile === undefined ? '' : `--import '${projectDir}test/support/system-clock.ts?file=${clockFile}' `
-  const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, preload + main)
+  const command = packageFile.scripts.start.replace(/packages\S+main\.ts/, preload + mainFile)
   const path = [dirname(process.execPath), environment['PATH']].join(delimiter)
   return new Program('sh', ['-c', command], { cwd: projectDir, env: { ...environment, PATH: path } })
 }

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import type { TestContext } from 'vitest'
 import { waitFor } from './wait-for.ts'
 
-const running = new Map<number, Program>()
+const runningPrograms = new Map<number, Program>()
 
-export const endAll = () => running.forEach((_, group) => signalGroup(group, 'SIGKILL'))
+export const endAll = () => runningPrograms.forEach((_, group) => signalGroup(group, 'SIGKILL'))
 
 const shownLength = 4000
 
 export function showPrograms(): void {
-  for (const [group, program] of running) {
+  for (const [group, program] of runningPrograms) {
     const text = program.takeUnshown().slice(-shownLength)
     if (text !== '') console.error(`Last output of program ${group}:\n${text}`)
   }
@@ -52,7 +52,7 @@ export class Program implements AsyncDisposable {
     const stdio = [input ? 'pipe' : 'ignore', 'pipe', 'pipe'] as const
     this.#child = spawn(command, args, { ...options, detached: true, stdio: [...stdio] })
     this.pid = Number(this.#child.pid)
-    running.set(this.pid, this)
+    runningPrograms.set(this.pid, this)
     const keep = (part: Buffer) => (this.#text += part.toString())
     this.#child.stdout?.on('data', keep)
     this.#child.stderr?.on('data', keep)
@@ -106,7 +106,7 @@ export class Program implements AsyncDisposable {
     signalGroup(this.pid, 'SIGKILL')
     await this.ended
     await waitFor('its processes are gone', async () => this.isGone)
-    running.delete(this.pid)
+    runningPrograms.delete(this.pid)
   }
 
   [Symbol.asyncDispose](): Promise<void> {

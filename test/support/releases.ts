@@ -26,7 +26,7 @@ export const releaseHeader = 'x-test-release'
 type Behaviour = 'reports version' | 'fails' | 'fails for users' | 'throws for users' | 'hangs for users'
 
 const ifBehaviour = (behaviour: Behaviour): string => `(['${behaviourMark}'].join() === '${behaviour}')`
-const broken = `throw new Error('broken')`
+const throwStatement = `throw new Error('broken')`
 
 const handler = `async (event: any) => {
   const isHalf = Math.random() < 0.5
@@ -34,14 +34,14 @@ const handler = `async (event: any) => {
   if (${ifBehaviour('fails')} && event.rawPath !== undefined && isHalf) {
     return { statusCode: 500, headers: {}, body: 'broken' }
   }
-  if (${ifBehaviour('throws for users')} && isOfUser) ${broken}
+  if (${ifBehaviour('throws for users')} && isOfUser) ${throwStatement}
   if (${ifBehaviour('hangs for users')} && isOfUser) await new Promise(() => {})
   const answer = await whole(event)
   if (!${ifBehaviour('reports version')} || answer?.statusCode === undefined) return answer
   return { ...answer, headers: { ...answer.headers, '${releaseHeader}': releasedVersion } }
 }`
 
-const failForUsers = `if (${ifBehaviour('fails for users')} && ++authorizedCount % 2) ${broken}`
+const failForUsers = `if (${ifBehaviour('fails for users')} && ++authorizedCount % 2) ${throwStatement}`
 
 /** Throws if the code has changed, because the release would then not fail. */
 function replaceOnce(text: string, search: string | RegExp, replacement: string): string {
@@ -78,17 +78,17 @@ async function build(): ReturnType<typeof functionFiles> {
   }
 }
 
-let built: ReturnType<typeof functionFiles> | undefined
+let builtFiles: ReturnType<typeof functionFiles> | undefined
 
 export async function builtFunctions(version: string, behaviour: Behaviour): Promise<Zips> {
-  built ??= buildOnce('functions', 'test/support/releases.ts', build)
+  builtFiles ??= buildOnce('functions', 'test/support/releases.ts', build)
   const resolve = (content: Uint8Array) =>
     Buffer.from(Buffer.from(content).toString().replaceAll(versionMark, version).replaceAll(behaviourMark, behaviour))
-  const zips = [...(await built)].map(([name, files]) => {
-    const resolved = Object.entries(files).map(([path, content]) => {
+  const zips = [...(await builtFiles)].map(([name, files]) => {
+    const resolvedFiles = Object.entries(files).map(([path, content]) => {
       return [path, path.endsWith('.mjs') ? resolve(content) : content]
     })
-    return [name, zipOf(Object.fromEntries(resolved))] as const
+    return [name, zipOf(Object.fromEntries(resolvedFiles))] as const
   })
   return new Map(zips)
 }

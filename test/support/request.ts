@@ -45,9 +45,9 @@ function gatewayEvent({
 }: TestRequest): GatewayEvent {
   const [sentPath = '', rawQueryString = ''] = target.split('?', 2)
   const path = decodedPath(sentPath)
-  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
-  const cookies = named.filter(([name]) => name === 'cookie').flatMap(([, value]) => value.split(/; */))
-  const fields = Object.fromEntries(named.filter(([name]) => name !== 'cookie'))
+  const namedHeaders = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const cookies = namedHeaders.filter(([name]) => name === 'cookie').flatMap(([, value]) => value.split(/; */))
+  const fields = Object.fromEntries(namedHeaders.filter(([name]) => name !== 'cookie'))
   const isText = textType.test(fields['content-type']?.split(';')[0] ?? '')
   const event = {
     version: '2.0',

@@ -27,8 +27,12 @@ export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = fa
   const host = new ModuleHost(definition, { organisationId: 'org_sample', startsItself, isPersistent: true })
   const respond = requestHandlerOf(host, token)
   const send: Instance['send'] = (method, path, { headers = {}, body, signal } = {}) => {
-    const all = { [tokenHeader]: token, ...(body !== undefined && { 'content-type': 'application/json' }), ...headers }
-    const parts = { headers: all, ...(body !== undefined && { body }), ...(signal && { signal }) }
+    const allHeaders = {
+      [tokenHeader]: token,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    }
+    const parts = { headers: allHeaders, ...(body !== undefined && { body }), ...(signal && { signal }) }
     return respond(new Request(`http://module${path}`, { method, ...parts }))
   }
   const control: Instance['control'] = async (method, path, body) => {

@@ -10,21 +10,21 @@ export async function countStoreCalls(work: () => Promise<unknown>): Promise<num
 /** The count of unexpected errors is written up to a second after the request that failed. */
 export const isErrorCount = (input: any): boolean => String(input.Key?.pk).startsWith('VERSION-ERRORS#')
 
-let waiting: Disposable | undefined
+let waitingHook: Disposable | undefined
 
 /** Runs an action before the `nth` matching command reaches the store. The result returns whether that command came. */
 export function beforeCommand(command: RegExp, action: () => Promise<unknown>, nth = 1): () => boolean {
-  waiting?.[Symbol.dispose]()
-  let left = nth
+  waitingHook?.[Symbol.dispose]()
+  let callsLeft = nth
   const hook = onStoreCall({
     before: async (call) => {
-      if (!command.test(call.command) || --left !== 0) return
+      if (!command.test(call.command) || --callsLeft !== 0) return
       hook[Symbol.dispose]()
       await action()
     },
   })
-  waiting = hook
-  return () => left <= 0
+  waitingHook = hook
+  return () => callsLeft <= 0
 }
 
 export interface StoreCall {
@@ -86,15 +86,15 @@ export async function crashAtCall(
 const isTransaction = ({ command }: StoreCall): boolean => command.startsWith('TransactWrite')
 
 export async function maxConcurrentTransactions(work: () => Promise<unknown>): Promise<number> {
-  let [inFlight, most] = [0, 0]
+  let [inFlight, maxInFlight] = [0, 0]
   using _ = onStoreCall({
     before: async (call) => {
-      if (isTransaction(call)) most = Math.max(most, ++inFlight)
+      if (isTransaction(call)) maxInFlight = Math.max(maxInFlight, ++inFlight)
     },
     after: async (call) => {
       if (isTransaction(call)) inFlight--
     },
   })
   await work()
-  return most
+  return maxInFlight
 }

@@ -33,10 +33,10 @@ export default class SummaryReporter extends DefaultReporter {
     }
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     for (const { message } of tests.flatMap((test) => test.annotations())) this.log(message)
-    const missing = missingPeers(modules.flatMap((module) => [...module.children.allTests('skipped')]))
-    if (missing.size > 0)
+    const missingCounts = missingPeers(modules.flatMap((module) => [...module.children.allTests('skipped')]))
+    if (missingCounts.size > 0)
       this.log(
-        `Skipped tests for missing programs: ${[...missing].map(([name, count]) => `${name} (${count})`).join(', ')}`,
+        `Skipped tests for missing programs: ${[...missingCounts].map(([name, count]) => `${name} (${count})`).join(', ')}`,
       )
   }
 }

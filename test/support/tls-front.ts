@@ -13,9 +13,9 @@ export async function startTlsFront(target: string) {
   const { hostname, port } = new URL(target)
   const forward = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method, url: path, headers } = incoming
-    const forwarded = request({ hostname, port, method, path, headers })
-    const responding = once(forwarded, 'response') as Promise<[IncomingMessage]>
-    const [[response]] = await Promise.all([responding, pipeline(incoming, forwarded)])
+    const outgoingRequest = request({ hostname, port, method, path, headers })
+    const responding = once(outgoingRequest, 'response') as Promise<[IncomingMessage]>
+    const [[response]] = await Promise.all([responding, pipeline(incoming, outgoingRequest)])
     outgoing.writeHead(response.statusCode ?? 502, response.rawHeaders)
     await pipeline(response, outgoing)
   }

@@ -24,18 +24,18 @@ export async function startTokenServer() {
   const { cert, key: keyPem } = await certificates(folder.path)
   const key = createPrivateKey(keyPem)
   const kid = fingerprint(createPublicKey(key).export({ type: 'spki', format: 'der' }))
-  const granted: string[][] = []
+  const grantedScopes: string[][] = []
   const server = await startServer(async ({ url, headers }) => {
     const expected = `Basic ${Buffer.from('ada:correct horse battery').toString('base64')}`
     const isRight = headers.authorization === expected && url.searchParams.get('service') === service
     if (!isRight) return { status: 401 }
     const scopes = url.searchParams.getAll('scope')
-    granted.push(scopes)
+    grantedScopes.push(scopes)
     const access = scopes.map((scope) => {
       const [type, name, actions] = scope.split(':')
       return { type, name, actions: actions?.split(',') }
     })
-    const token = await new SignJWT({ access, jti: String(granted.length) })
+    const token = await new SignJWT({ access, jti: String(grantedScopes.length) })
       .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid })
       .setIssuer(issuer)
       .setSubject('ada')
@@ -51,7 +51,7 @@ export async function startTokenServer() {
     auth: { token: { realm: `${server.url}/token`, service, issuer, rootcertbundle } },
     files: { 'certificate.pem': cert },
   }
-  return { guard, granted, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  return { guard, granted: grantedScopes, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
 export type TokenServer = Awaited<ReturnType<typeof startTokenServer>>

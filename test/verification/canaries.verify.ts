@@ -33,9 +33,9 @@ test('secrets appear only in the response that issues them', async () => {
   }
   await using platform = await PlatformProcess.start(settings, { withFaults: true })
   await using recorder = await startRecorder(platform.url)
-  const stored = new StoredData(platform)
-  const stopped = new AbortController()
-  const collecting = stored.collectUntil(stopped.signal)
+  const storedData = new StoredData(platform)
+  const stopping = new AbortController()
+  const collecting = storedData.collectUntil(stopping.signal)
   const adminToken = await platform.command('npm run -s admin-token')
   const password = randomSecret('password')
   const environment = { PLAT_WEBHOOK_ALLOW: receivers, PLAT_CONFORMANCE_PASSWORD: password }
@@ -46,10 +46,10 @@ test('secrets appear only in the response that issues them', async () => {
   const credentials = { username: 'admin', password }
   const api = await connect({ baseUrl: url, ...credentials })
   const relay = await useRelay(api)
-  const used = [...relay.secrets, ...(await useProviders(api)), ...(await usePlatformSecrets(platform, api))]
+  const usedSecrets = [...relay.secrets, ...(await useProviders(api)), ...(await usePlatformSecrets(platform, api))]
   const { accessToken } = await api.signIn()
   const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
-  const kinds = oneOfEachKind([...used, ...secretsOf(exchanges)])
+  const kinds = oneOfEachKind([...usedSecrets, ...secretsOf(exchanges)])
   const misused = isShort ? kinds.filter((_, index) => index % 4 === 0) : kinds
   await misuse(url, misused, accessToken)
   const faults = await storeFaultsOf(platform)
@@ -58,29 +58,29 @@ test('secrets appear only in the response that issues them', async () => {
   for (const path of ['login', 'session'])
     await api.anonymous.attempt('POST', `/api/v1/auth/${path}`, { json: credentials })
   await faults.clear()
-  stopped.abort()
+  stopping.abort()
   await collecting
   const metrics = await (await fetch(`${platform.url}/metrics`)).text()
 
-  const secrets = [{ kind: 'initial admin token', text: adminToken.trim() }, ...used, ...secretsOf(exchanges)]
+  const secrets = [{ kind: 'initial admin token', text: adminToken.trim() }, ...usedSecrets, ...secretsOf(exchanges)]
   const search = new SecretSearch(secrets)
   claimAtLeast('kinds of secrets', new Set(secrets.map(({ kind }) => kind)).size, 12)
-  const listed = Buffer.from(secrets.map(({ text }) => text).join('\n')).toString('latin1')
-  claimAll('secrets that the search finds in a list of them', search.find(listed).size, secrets.length)
-  const { tableItems, queuePages } = stored
+  const secretList = Buffer.from(secrets.map(({ text }) => text).join('\n')).toString('latin1')
+  claimAll('secrets that the search finds in a list of them', search.find(secretList).size, secrets.length)
+  const { tableItems, queuePages } = storedData
   const control = new SecretSearch([{ kind: 'known', text: organisationId }])
   const isSearched = [tableItems, queuePages, [platform.text]].map((texts) => control.describe(texts).length > 0)
   claimAll('places where the search finds a known text', isSearched.filter(Boolean).length, 3)
 
-  const disclosed = exchanges.flatMap((exchange) => {
+  const disclosures = exchanges.flatMap((exchange) => {
     const { headers, body } = exchange.response
-    const found = search.find(`${headers.join('\n')}\n${body}`).keys()
-    const unexpected = [...found].filter(
+    const foundSecrets = search.find(`${headers.join('\n')}\n${body}`).keys()
+    const unexpectedSecrets = [...foundSecrets].filter(
       (secret) => !isIssuedBy(exchange, secret) && !isUnknownMember(exchange, secret),
     )
-    return unexpected.map(({ kind }) => `${exchange.method} ${exchange.target} ${exchange.status}: ${kind}`)
+    return unexpectedSecrets.map(({ kind }) => `${exchange.method} ${exchange.target} ${exchange.status}: ${kind}`)
   })
-  claimNone('secrets in other responses', disclosed, `${exchanges.length} responses`)
+  claimNone('secrets in other responses', disclosures, `${exchanges.length} responses`)
   const log = Buffer.from(platform.text).toString('latin1')
   claimNone('secrets in the log at level debug', search.describe([log]), `${log.split('\n').length} lines`)
   claimNone('secrets in the output of a relay', search.describe([relay.output]))

@@ -22,7 +22,7 @@ const pauseMs = amount(50_000, 0)
 const scriptSeconds = amount(60, 15)
 
 /** Actions whose caller has its own clock, or that wait for a delivery timeout. */
-const omitted = ['completeAsRelay', 'submitUndeliverable']
+const omittedActions = ['completeAsRelay', 'submitUndeliverable']
 
 /** Rejects some requests, so that retries wait while the clock changes. */
 async function startReceiver() {
@@ -78,7 +78,13 @@ test('nothing is lost, repeated or locked out when the clock changes by 30 minut
   setSystemClock(clockFile, 0)
   await using receiver = await startReceiver()
   const settings = { PLAT_WEBHOOK_ALLOW: receiver.host }
-  await using load = await startLoad({ userCount: 2, pauseMs: amount(500, 200), settings, clockFile, omitted })
+  await using load = await startLoad({
+    userCount: 2,
+    pauseMs: amount(500, 200),
+    settings,
+    clockFile,
+    omitted: omittedActions,
+  })
   const { stats, acknowledged } = load
   const webhook = { url: receiver.url, events: ['platform.job.completed'] }
   expectStatus(await (await signIn(load)).post('/api/v1/webhooks', webhook), 201)
@@ -93,13 +99,13 @@ test('nothing is lost, repeated or locked out when the clock changes by 30 minut
   }
   await stop()
   const { lost, duplicates } = await verifyLoad(load)
-  const completed = [...acknowledged.executed.values(), ...acknowledged.batches.flatMap(({ jobIds }) => jobIds)]
-  const missing = () => completed.filter((id) => !receiver.jobIds().has(id))
-  await waitFor('the events of all jobs', async () => missing().length === 0, 120).catch(() => undefined)
-  const failed = [...stats.serverErrors, ...stats.violations, ...stats.unexpected, ...stats.abandoned]
-  claimNone('failed calls', failed, stats.calls)
-  claimNone('lost or repeated effects', [...lost, ...duplicates], completed.length)
-  claimNone('events that the webhook did not receive', missing(), completed.length)
+  const completedIds = [...acknowledged.executed.values(), ...acknowledged.batches.flatMap(({ jobIds }) => jobIds)]
+  const findMissing = () => completedIds.filter((id) => !receiver.jobIds().has(id))
+  await waitFor('the events of all jobs', async () => findMissing().length === 0, 120).catch(() => undefined)
+  const failures = [...stats.serverErrors, ...stats.violations, ...stats.unexpected, ...stats.abandoned]
+  claimNone('failed calls', failures, stats.calls)
+  claimNone('lost or repeated effects', [...lost, ...duplicates], completedIds.length)
+  claimNone('events that the webhook did not receive', findMissing(), completedIds.length)
   claimAtMost('longest time until a caller is served', Math.max(servedSeconds, stats.longestMs / 1000), 60, ' s')
   claimAtMost('longest time until a silent cluster is Offline', detectedSeconds, 24 + 60, ' s')
 })

@@ -36,7 +36,7 @@ async function explore(
   scenario: (scheduler: Scheduler, callers: number) => Promise<void>,
 ): Promise<void> {
   const [schedules, progress] = [new Set<string>(), progressOf(claim, numRuns)]
-  let done = 0
+  let doneCount = 0
   const property = asyncProperty(anySchedule(), integer({ min, max }), async (scheduler, callers) => {
     await scenario(scheduler, callers)
     schedules.add(
@@ -45,10 +45,10 @@ async function explore(
         .map(({ label }) => label)
         .join(),
     )
-    progress(++done)
+    progress(++doneCount)
   })
   await assert(property, { seed, numRuns })
-  claimAll(`${claim}: schedules, ${schedules.size} of them distinct`, done, numRuns)
+  claimAll(`${claim}: schedules, ${schedules.size} of them distinct`, doneCount, numRuns)
 }
 
 const times = <Task>(count: number, task: Task): Task[] => Array.from({ length: count }, () => task)
@@ -188,7 +188,7 @@ test('a cluster is removed or gets jobs, never both', () =>
       const { items } = await query({ index: 'gsi1', pk: keys.clusterJobs(id) })
       // Jobs of a removed cluster are not found through the API.
       const jobs = await Promise.all(items.map(({ pk, sk }) => get({ pk: String(pk), sk: String(sk) })))
-      const active = jobs.filter((job) => ['Queued', 'Running'].includes(String(job?.['status']))).length
-      expect((await Cluster.find(organisationId, id))?.activeJobs ?? 0).toBe(active)
+      const activeCount = jobs.filter((job) => ['Queued', 'Running'].includes(String(job?.['status']))).length
+      expect((await Cluster.find(organisationId, id))?.activeJobs ?? 0).toBe(activeCount)
     },
   ))

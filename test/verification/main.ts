@@ -32,13 +32,13 @@ function run(name: string, isShort: boolean, seed: string): boolean {
 const options = { short: { type: 'boolean' }, seed: { type: 'string' }, help: { type: 'boolean' } } as const
 const { values, positionals } = parseArgs({ allowPositionals: true, options })
 const { short = false, seed = String(Math.floor(Math.random() * 1_000_000)), help = false } = values
-const unknown = positionals.filter((name) => !partNames.includes(name))
-if (unknown.length > 0) console.error(`Unknown part: ${unknown.join(', ')}`)
-if (help || positionals.length === 0 || unknown.length > 0) {
+const unknownParts = positionals.filter((name) => !partNames.includes(name))
+if (unknownParts.length > 0) console.error(`Unknown part: ${unknownParts.join(', ')}`)
+if (help || positionals.length === 0 || unknownParts.length > 0) {
   console.log('npm run verify -- [--short] [--seed NUMBER] [NAME…]\nWithout names all parts run: four hours or more.\n')
   console.log(`Parts: ${partNames.join(', ')}`)
 }
-const selected = help || unknown.length > 0 ? [] : positionals.length > 0 ? positionals : defaultParts
-const failed = selected.filter((name) => !run(name, short, seed))
-if (failed.length > 0) console.log(`\nFailed: ${failed.join(', ')}`)
-process.exitCode = unknown.length > 0 ? 2 : Math.min(failed.length, 1)
+const selectedParts = help || unknownParts.length > 0 ? [] : positionals.length > 0 ? positionals : defaultParts
+const failedParts = selectedParts.filter((name) => !run(name, short, seed))
+if (failedParts.length > 0) console.log(`\nFailed: ${failedParts.join(', ')}`)
+process.exitCode = unknownParts.length > 0 ? 2 : Math.min(failedParts.length, 1)

@@ -40,38 +40,38 @@ afterAll(async () => {
 
 function canaryAddresses(): URL[] {
   const hosts = [...privateHosts, 'localhost', 'localhost.', 'ip6-localhost', 'LOCALHOST', 'a.localhost']
-  const valid = hosts.flatMap((host) => [`http://${host}:${canary.port}/x`, `https://${host}:${canary.port}/x`])
-  const invalid = badUrls.map((text) => text.replace('127.0.0.1:99999', `127.0.0.1:${canary.port}`))
-  const parsed = [...valid, ...invalid].map((text) => URL.parse(text)).filter((url) => url !== null)
+  const validUrls = hosts.flatMap((host) => [`http://${host}:${canary.port}/x`, `https://${host}:${canary.port}/x`])
+  const invalidUrls = badUrls.map((text) => text.replace('127.0.0.1:99999', `127.0.0.1:${canary.port}`))
+  const parsed = [...validUrls, ...invalidUrls].map((text) => URL.parse(text)).filter((url) => url !== null)
   return parsed.filter((_, index) => !isShort || index % 40 === 0)
 }
 
 test('the test sees connections and calls of every field', async () => {
   claimAll('canaries that see connections', (await isCanaryWorking(canary)) ? 1 : 0, 1)
   const expected = fields.filter(({ name }) => !uncalledFields.includes(name))
-  const unreached: string[] = []
+  const unreachedFields: string[] = []
   for (const { name, use, countVisits = allowed.countVisits } of expected) {
     allowed.respondWith({ status: 404 })
     const before = countVisits()
     await use(new URL(`${allowed.url}/x`)).catch(() => undefined)
-    if (countVisits() === before) unreached.push(name)
+    if (countVisits() === before) unreachedFields.push(name)
   }
-  claimNone('fields that do not reach an allowed address', unreached, expected.length)
+  claimNone('fields that do not reach an allowed address', unreachedFields, expected.length)
 })
 
 test('no field reaches an internal address in any spelling', async () => {
   const addresses = canaryAddresses()
-  const reached: string[] = []
+  const reachedUrls: string[] = []
   for (const { name, use } of fields) {
     for (const address of addresses) {
       const before = canary.countConnections()
       await use(address).catch(() => undefined)
-      if (canary.countConnections() > before) reached.push(`${name}: ${address.href}`)
+      if (canary.countConnections() > before) reachedUrls.push(`${name}: ${address.href}`)
     }
     if (!isShort) print(`${name}: ${addresses.length} addresses`)
   }
   if (!isShort) claimAtLeast('addresses for each field', addresses.length, 40)
-  claimNone('connections to the canary', reached, fields.length * addresses.length)
+  claimNone('connections to the canary', reachedUrls, fields.length * addresses.length)
   claimNone('connection attempts to other internal addresses', forbidden)
 })
 

@@ -35,9 +35,9 @@ interface Poison {
 const eventOf = (body: string): Parameters<QueueHandler>[0] => ({ Records: [{ messageId: 'message', body } as any] })
 
 async function newPoison(queue: Queue, kind: (typeof kinds)[number]): Promise<Poison> {
-  const unknown = { isDeadLettered: true, isSettled: async () => true }
-  if (kind === 'malformed JSON') return { ...unknown, body: '{"organisationId": "org_' }
-  if (kind === 'an unknown type') return { ...unknown, body: '{"type": "unknown"}' }
+  const unknownMessage = { isDeadLettered: true, isSettled: async () => true }
+  if (kind === 'malformed JSON') return { ...unknownMessage, body: '{"organisationId": "org_' }
+  if (kind === 'an unknown type') return { ...unknownMessage, body: '{"type": "unknown"}' }
   if (kind === 'a deleted resource') {
     const { body, isDoneOnce } = await queue.newDeleted()
     return { body: JSON.stringify(body), isDeadLettered: false, isSettled: isDoneOnce }

@@ -45,16 +45,18 @@ async function runAll(tenants: readonly Tenant[]): Promise<void> {
     }
   }
   const relays = tenants.flatMap((tenant) => tenant.clusters.map((each) => runRelay(tenant, each, () => isDone)))
-  const submitted = Promise.all(tenants.map((tenant) => submitLoad(tenant, load))).then(() => (isSubmitted = true))
-  await Promise.all([submitted, watch(), ...relays])
+  const submission = Promise.all(tenants.map((tenant) => submitLoad(tenant, load))).then(() => (isSubmitted = true))
+  await Promise.all([submission, watch(), ...relays])
 }
 
 /** Waits until the queues are empty three times in a row: a handled message may lead to another one. */
 async function queuesEmpty(): Promise<void> {
   for (let times = 0; times < 3; await delay(200)) {
     const { queues }: any = await (await fetch(`${process.env['AWS_ENDPOINT_URL_SQS']}/_queues`)).json()
-    const own = queues.filter(({ name }: any) => /^(?:batches|events)(?:-|$)/.test(name) && !name.includes('dead'))
-    times = own.every(({ waiting, inFlight, delayed }: any) => waiting + inFlight + delayed === 0) ? times + 1 : 0
+    const ownQueues = queues.filter(
+      ({ name }: any) => /^(?:batches|events)(?:-|$)/.test(name) && !name.includes('dead'),
+    )
+    times = ownQueues.every(({ waiting, inFlight, delayed }: any) => waiting + inFlight + delayed === 0) ? times + 1 : 0
   }
 }
 
@@ -82,8 +84,8 @@ test('all counts are exact when messages are shuffled, duplicated and late', asy
   const items = await readTable()
   const ownItems = tenants.map(({ caller }) => items.filter(({ pk }) => String(pk).includes(caller.organisationId)))
   for (const [claim, differencesOf] of Object.entries(differences)) {
-    const found = tenants.map(async (tenant, index) => differencesOf(tenant, ownItems[index] ?? [], items))
-    claimNone(claim, (await Promise.all(found)).flat())
+    const differences = tenants.map(async (tenant, index) => differencesOf(tenant, ownItems[index] ?? [], items))
+    claimNone(claim, (await Promise.all(differences)).flat())
   }
   const jobCount = items.filter(({ sk }) => String(sk).startsWith('JOB#')).length
   claimNone(

@@ -33,19 +33,19 @@ beforeAll(async () => {
 })
 afterAll(() => callers[Symbol.asyncDispose]())
 
-async function together(calls: readonly Call[]): Promise<Response[][]> {
+async function sendTogether(calls: readonly Call[]): Promise<Response[][]> {
   const replies = await callers.requestAll((place) => calls.filter((_, index) => index % processes === place))
   return calls.map((_, index) => replies[index % processes][Math.floor(index / processes)])
 }
 
 const firstsOf = async (calls: readonly Call[]): Promise<Response[]> =>
-  (await together(calls)).flatMap(([first]) => first ?? [])
+  (await sendTogether(calls)).flatMap(([first]) => first ?? [])
 
 const times = <Each>(count: number, make: () => Each): Each[] => Array.from({ length: count }, make)
 const withStatus = (responses: readonly Response[], status: number): Response[] =>
   responses.filter((each) => each.status === status)
 
-const unexpected = (responses: readonly Response[], ...expected: string[]): string[] =>
+const findUnexpected = (responses: readonly Response[], ...expected: string[]): string[] =>
   responses
     .map(({ status, json }) => `${status} ${status < 400 ? '' : json.error}`.trim())
     .filter((each) => !expected.includes(each))
@@ -90,7 +90,7 @@ test('setup: exactly one caller wins', async () => {
     const winners = withStatus(responses, 200)
     claims.check(`${name}: exactly one 200`, winners.length === 1)
     claims.check(`${name}: one organisation, one user, one administrator, one session`, isSetUpOnce(await readTable()))
-    others.push(...unexpected(responses, '200', '403 setup_already_complete'))
+    others.push(...findUnexpected(responses, '200', '403 setup_already_complete'))
     const [refreshed] = await firstsOf(winners.slice(0, 1).map(({ json }) => refreshing(json.refreshToken)))
     claims.check(`${name}: the winner’s tokens work`, refreshed?.status === 200)
   }
@@ -110,13 +110,13 @@ test('refresh: one token gets at most one successor', async () => {
     const responses = await firstsOf(times(count, () => refreshing(refreshToken)))
     const winners = withStatus(responses, 200)
     claims.check(`refresh by ${count} callers: at most one successor`, winners.length <= 1)
-    others.push(...unexpected(responses, '200', '401 invalid_refresh_token'))
+    others.push(...findUnexpected(responses, '200', '401 invalid_refresh_token'))
     const family = [refreshToken, ...winners.map(({ json }) => json.refreshToken)]
-    const late = await firstsOf(family.map(refreshing))
+    const lateResponses = await firstsOf(family.map(refreshing))
     const isRevoked = (await get(keys.session(sessionId)))?.['revokedAtMs'] !== undefined
     claims.check(
       'refresh: the session ends, and its tokens are rejected',
-      isRevoked && late.every(({ status }) => status === 401),
+      isRevoked && lateResponses.every(({ status }) => status === 401),
     )
     claims.check('refresh: one alarm', (await countEvents(organisationId, 'session.reuse_detected')) === 1)
   })
@@ -127,17 +127,20 @@ test('refresh: one token gets at most one successor', async () => {
 test('sign-out: later refreshes fail', async () => {
   const [claims, others, late, alive] = [new RoundClaims(), [] as string[], [] as string[], [] as string[]]
   const signOutDelay = new BalancedDelay()
-  let refreshed = 0
+  let refreshedCount = 0
   await forRounds('sign-out', amount(300, 4), async () => {
     const { accessToken, refreshToken } = await newSession()
-    const sent = { ...jsonRequest('/api/v1/auth/logout', '', { authorization: `Bearer ${accessToken}` }), body: '' }
-    const signOut = { function: 'auth' as const, sent, afterMs: signOutDelay.next(random()) }
-    const [chain = [], [signedOut] = []] = await together([{ ...refreshing(refreshToken), refreshes: 5 }, signOut])
+    const logoutRequest = {
+      ...jsonRequest('/api/v1/auth/logout', '', { authorization: `Bearer ${accessToken}` }),
+      body: '',
+    }
+    const signOut = { function: 'auth' as const, sent: logoutRequest, afterMs: signOutDelay.next(random()) }
+    const [chain = [], [signedOut] = []] = await sendTogether([{ ...refreshing(refreshToken), refreshes: 5 }, signOut])
     claims.check('sign-out against refresh: the sign-out responds 204', signedOut?.status === 204)
     const successes = withStatus(chain, 200)
-    refreshed += successes.length
+    refreshedCount += successes.length
     signOutDelay.adjust(successes.length < 3)
-    others.push(...unexpected(chain, '200', '401 invalid_refresh_token'))
+    others.push(...findUnexpected(chain, '200', '401 invalid_refresh_token'))
     late.push(...successes.filter(({ beganUs }) => beganUs > (signedOut?.endedUs ?? 0)).map(() => refreshToken))
     const tokens = [refreshToken, ...successes.map(({ json }) => json.refreshToken)]
     alive.push(...withStatus(await firstsOf(tokens.map(refreshing)), 200).map(() => refreshToken))
@@ -146,7 +149,7 @@ test('sign-out: later refreshes fail', async () => {
   claimNone(
     'sign-out against refresh: refreshes that began after the 204 and succeeded',
     late,
-    `${refreshed} that succeeded`,
+    `${refreshedCount} that succeeded`,
   )
   claimNone('sign-out against refresh: tokens that work afterwards', alive)
   claimNone('sign-out against refresh: responses other than 200 and 401', others)
@@ -171,7 +174,7 @@ test('enrollment: one token enrolls one relay', async () => {
     claims.check('enrollment: the cluster has the winner’s relay', cluster?.relayId === winners[0])
     const alarms = await countEvents(caller.organisationId, 'enrollment.reuse_detected')
     claims.check('enrollment: one alarm about the second use', alarms === 1)
-    others.push(...unexpected(responses, '201', '409 enrollment_token_used'))
+    others.push(...findUnexpected(responses, '201', '409 enrollment_token_used'))
   })
   claims.claim()
   const relays = (await readTable()).filter(({ sk }) => sk === 'RELAY').map(({ relayId }) => String(relayId))
@@ -188,7 +191,7 @@ test.for(['jobs', 'batches'] as const)(
   async (kind) => {
     const [count, rounds] = [6, amount(300, 8)]
     const [others, both] = [[] as string[], [] as string[]]
-    let [removed, kept] = [0, 0]
+    let [removedCount, keptCount] = [0, 0]
     const caller = await newCaller()
     const { organisationId } = caller
     const other = await Cluster.register(caller, { name: 'stays', type: 'Hypervisor' })
@@ -208,19 +211,19 @@ test.for(['jobs', 'batches'] as const)(
         afterMs: submissionDelay.next(random()),
       }))
       const [response, ...responses] = await firstsOf([removal, ...submissions])
-      const accepted = withStatus(responses, 202)
-      if (response?.status === 204) removed++
-      if (response?.status === 409) kept++
+      const acceptedResponses = withStatus(responses, 202)
+      if (response?.status === 204) removedCount++
+      if (response?.status === 409) keptCount++
       submissionDelay.adjust(response?.status !== 204)
-      if (response?.status === 204 && accepted.length > 0) both.push(id)
-      others.push(...unexpected(responses, '202', '404 cluster_not_found', '403 cluster_forbidden'))
-      if (response !== undefined) others.push(...unexpected([response], '204', '409 cluster_has_active_jobs'))
-      for (const { json } of kind === 'batches' ? accepted : [])
+      if (response?.status === 204 && acceptedResponses.length > 0) both.push(id)
+      others.push(...findUnexpected(responses, '202', '404 cluster_not_found', '403 cluster_forbidden'))
+      if (response !== undefined) others.push(...findUnexpected([response], '204', '409 cluster_has_active_jobs'))
+      for (const { json } of kind === 'batches' ? acceptedResponses : [])
         await advanceBatch({ organisationId, batchId: json.batchId })
     })
     claimNone(`removal against ${kind}: rounds with a 204 and an accepted job`, both, rounds)
-    if (!isShort) claimAtLeast(`removal against ${kind}: rounds in which the removal won`, removed, 1)
-    if (!isShort) claimAtLeast(`removal against ${kind}: rounds in which a submission won`, kept, 1)
+    if (!isShort) claimAtLeast(`removal against ${kind}: rounds in which the removal won`, removedCount, 1)
+    if (!isShort) claimAtLeast(`removal against ${kind}: rounds in which a submission won`, keptCount, 1)
     claimNone(
       `removal against ${kind}: responses that neither succeed nor state the reason`,
       others,
@@ -241,10 +244,12 @@ test('no job lacks its cluster, and clusters count their active jobs', async () 
     jobs.length,
   )
   const byCluster = Map.groupBy(jobs, ({ clusterId }) => String(clusterId))
-  const wrong = [...clusters].filter(([id, { activeJobs }]) => Number(activeJobs) !== (byCluster.get(id)?.length ?? 0))
+  const wrongCounts = [...clusters].filter(
+    ([id, { activeJobs }]) => Number(activeJobs) !== (byCluster.get(id)?.length ?? 0),
+  )
   claimNone(
     'clusters with a wrong number of active jobs',
-    wrong.map(([id]) => id),
+    wrongCounts.map(([id]) => id),
     clusters.size,
   )
 })

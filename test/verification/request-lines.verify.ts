@@ -69,27 +69,27 @@ function moduleViolations(): string[] {
     const { pathname } = new URL(url, 'http://module')
     const isInside = prefixes.some((prefix) => url.startsWith(prefix) && `${pathname}/`.startsWith(`${prefix}/`))
     const text = JSON.stringify(received)
-    const leaked =
+    const leakedHeaders =
       removedHeaders.some((name) => name in received) || text.includes(token) || text.includes(forgedSecret)
-    return [...(isInside ? [] : [`${url} is outside of the module`]), ...(leaked ? [`${url} with ${text}`] : [])]
+    return [...(isInside ? [] : [`${url} is outside of the module`]), ...(leakedHeaders ? [`${url} with ${text}`] : [])]
   })
 }
 
 test('a request line on a socket reaches only its own function or module', async () => {
   const headText = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  let served = ''
+  let servedBy = ''
   await using gateway = await startGateway(async (name, event: HttpEvent) => {
     const result = (await handlers.get(name)?.(event)) ?? { statusCode: 404 }
-    if (result.statusCode < 400) served = name
+    if (result.statusCode < 400) servedBy = name
     return result
   }, gatewayRoutes)
   const misrouted: string[] = []
   const sendLine = async ({ method, target, allowed }: RequestLine, rest: string): Promise<void> => {
     const before = module.requests.length
-    served = ''
+    servedBy = ''
     const text = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headText.join('')}${rest}`
     await sendBytes(gateway.url, text).catch(() => '')
-    const destination = module.requests.length > before ? 'module' : served
+    const destination = module.requests.length > before ? 'module' : servedBy
     if (destination !== '' && destination !== allowed)
       misrouted.push(`${method} ${target} ${rest.slice(0, 40)}: ${destination}`)
   }
@@ -107,21 +107,22 @@ test('a request line in an event, decoded once or twice, reaches only its own fu
   const misrouted: string[] = []
   let requests = 0
   for (const [name, handler] of handlers) {
-    const selected = lines.filter((_, index) => name === modulePaths.function || index % amount(1, 20) === 0)
-    for (const { method, target, allowed } of selected) {
-      const decoded = decodedPath(target)
+    const selectedLines = lines.filter((_, index) => name === modulePaths.function || index % amount(1, 20) === 0)
+    for (const { method, target, allowed } of selectedLines) {
+      const decodedTarget = decodedPath(target)
       // API Gateway sends no paths without a slash, and the query separately.
-      const targets = [target, ...(decoded === target || decoded.includes('?') ? [] : [decoded])]
-      for (const sent of targets.filter((each) => !/^[^/?]/.test(each))) {
+      const targets = [target, ...(decodedTarget === target || decodedTarget.includes('?') ? [] : [decodedTarget])]
+      for (const sentTarget of targets.filter((each) => !/^[^/?]/.test(each))) {
         requests++
         const before = module.requests.length
-        const { status } = await send(handler, { method, target: sent, headers: { ...headers } })
+        const { status } = await send(handler, { method, target: sentTarget, headers: { ...headers } })
         const isServed = status >= 200 && status < 400
         const destination = module.requests.length > before ? 'module' : isServed ? name : ''
         // After the second decoding the path may be a valid path of this function.
-        const isOwnPath = sent !== target && route(method, decodedPath(sent.split('?')[0] ?? '')).functionName === name
+        const isOwnPath =
+          sentTarget !== target && route(method, decodedPath(sentTarget.split('?')[0] ?? '')).functionName === name
         if (destination === '' || destination === allowed || (destination === name && isOwnPath)) continue
-        misrouted.push(`${name}: ${method} ${sent} reached ${destination}`)
+        misrouted.push(`${name}: ${method} ${sentTarget} reached ${destination}`)
       }
     }
   }

@@ -108,15 +108,15 @@ test('memory, descriptors and latency stay constant under load, and an idle plat
   await stop()
   await faults.clear()
   const { lost, duplicates } = await verifyLoad(load)
-  const measured = samples.filter(({ minutes }) => minutes >= warmUpMinutes)
+  const measuredSamples = samples.filter(({ minutes }) => minutes >= warmUpMinutes)
   if (!isShort) {
-    claimAtMost('growth of resident memory', growthOf(measured, 'residentMB'), 1, ' MB a minute')
-    claimAtMost('growth of open files and sockets', growthOf(measured, 'descriptors'), 1, ' a minute')
-    const delays = measured.map(({ loopDelayMs }) => loopDelayMs)
+    claimAtMost('growth of resident memory', growthOf(measuredSamples, 'residentMB'), 1, ' MB a minute')
+    claimAtMost('growth of open files and sockets', growthOf(measuredSamples, 'descriptors'), 1, ' a minute')
+    const delays = measuredSamples.map(({ loopDelayMs }) => loopDelayMs)
     claimAtMost('event loop delay (99th percentile)', Math.max(...delays), 250, ' ms')
   }
-  const failed = [...stats.serverErrors, ...stats.violations, ...stats.unexpected, ...stats.abandoned]
-  claimNone('failed calls', failed, stats.calls)
+  const failures = [...stats.serverErrors, ...stats.violations, ...stats.unexpected, ...stats.abandoned]
+  claimNone('failed calls', failures, stats.calls)
   claimNone('lost or repeated effects', [...lost, ...duplicates])
   claimNone('unexplained errors in the log', unexplainedErrors(platform.text))
   await claimIdle(load, before)
@@ -128,8 +128,8 @@ async function claimIdle({ platform, api, relay, targets }: Load, before: Sample
   for (const status of ['Running', 'Queued'])
     claimNone(`jobs ${status}`, expectStatus(await admin.get(`/api/v1/jobs?status=${status}`), 200).totalCount)
   const removals = [targets.connectedId, targets.disconnectedId].map((id) => admin.delete(`/api/v1/clusters/${id}`))
-  const removed = (await Promise.all(removals)).filter(({ status }) => status === 204)
-  claimAll('clusters that can be removed', removed.length, 2)
+  const successfulRemovals = (await Promise.all(removals)).filter(({ status }) => status === 204)
+  claimAll('clusters that can be removed', successfulRemovals.length, 2)
   const isIdle = ({ descriptors }: Sample) => descriptors - before.descriptors <= descriptorTolerance
   let last = before
   await waitFor('the process is idle', async () => isIdle((last = await sample(platform, 0))), 90).catch(

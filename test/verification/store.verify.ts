@@ -80,8 +80,8 @@ async function throttleEverything(
   await waitFor('the platform recovers', async () => {
     return (await isReady()) && (await admin.attempt('GET', '/api/v1/clusters')).status === 200
   })
-  const unexpected = statuses.filter((status) => status !== 503)
-  claimNone('all calls throttled: responses other than 503', unexpected, statuses.length)
+  const unexpectedStatuses = statuses.filter((status) => status !== 503)
+  claimNone('all calls throttled: responses other than 503', unexpectedStatuses, statuses.length)
   const recoverySeconds = (performance.now() - clearedAtMs) / 1000
   claimAtMost('all calls throttled: time to recover', recoverySeconds, recoveryLimitSeconds, ' s')
 }

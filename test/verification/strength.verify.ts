@@ -32,8 +32,8 @@ const documentedErrors = new Set(
     Object.entries(operation.responses).flatMap(([status, response]) => {
       const { description } = isReference(response) ? resolve<ResponseObject>(document, response) : response
       const codes = [...description.matchAll(/^- `(\w+)`/gm)].map(([, code = '']) => code)
-      const own = Number(status) < 400 ? [] : codes.filter((code) => !sharedErrors.has(code))
-      return own.map((code) => `${nameOf(operation)} ${code}`)
+      const ownCodes = Number(status) < 400 ? [] : codes.filter((code) => !sharedErrors.has(code))
+      return ownCodes.map((code) => `${nameOf(operation)} ${code}`)
     }),
   ),
 )
@@ -58,23 +58,23 @@ async function runTests(): Promise<{ isPassed: boolean; responses: RecordedRespo
 
 test('tests cover a success and every documented error of each operation', async () => {
   const { isPassed, responses } = await runTests()
-  const covered = new Set<string>()
+  const coveredErrors = new Set<string>()
   for (const { method, path, status, error } of responses) {
     const operation = operationOf(operations, method, path)
-    if (operation !== undefined) covered.add(`${nameOf(operation)} ${status < 400 ? 'success' : error}`)
+    if (operation !== undefined) coveredErrors.add(`${nameOf(operation)} ${status < 400 ? 'success' : error}`)
   }
   claimAll('test runs that pass', isPassed ? 1 : 0, 1)
-  const withoutSuccess = operations.map(nameOf).filter((name) => !covered.has(`${name} success`))
+  const withoutSuccess = operations.map(nameOf).filter((name) => !coveredErrors.has(`${name} success`))
   claimNone('operations without a success', withoutSuccess, operations.length)
-  const uncovered = [...documentedErrors].filter((error) => !covered.has(error))
-  claimNone('documented errors without a test', uncovered, documentedErrors.size)
+  const uncoveredErrors = [...documentedErrors].filter((error) => !coveredErrors.has(error))
+  claimNone('documented errors without a test', uncoveredErrors, documentedErrors.size)
 })
 
 test('tests hit every failpoint', () => {
-  const all = new Set(failpointsIn('packages', 'functions'))
+  const allFailpoints = new Set(failpointsIn('packages', 'functions'))
   const tests = sources().filter((file) => isCode(file) && /^test\/.*\.test\.ts$/.test(file.path))
   const isNamed = (name: string): boolean =>
     tests.some(({ text }) => text.includes(`'${name}'`) || text.includes(`${name}=`))
-  const unused = [...all].filter((name) => !failpoints.includes(name) && !isNamed(name))
-  claimNone('failpoints without a test', unused, all.size)
+  const unusedFailpoints = [...allFailpoints].filter((name) => !failpoints.includes(name) && !isNamed(name))
+  claimNone('failpoints without a test', unusedFailpoints, allFailpoints.size)
 })

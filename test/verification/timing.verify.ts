@@ -111,12 +111,12 @@ test('two kinds of wrong guesses cause the same store calls and password hashes'
     if (status !== expected) throw new Error(`A guess got ${status} instead of ${expected}.`)
     return `${calls} store calls, ${countHashes() - before} hashes`
   }
-  const different: string[] = []
+  const differentResponses: string[] = []
   for (const { name, first, second, status } of allGuesses) {
     const [one, other] = [await workOf(first, status), await workOf(second, status)]
-    if (one !== other) different.push(`${name}: ${one}; ${other}`)
+    if (one !== other) differentResponses.push(`${name}: ${one}; ${other}`)
   }
-  claimNone('pairs of guesses with different work', different, `${allGuesses.length} pairs`)
+  claimNone('pairs of guesses with different work', differentResponses, `${allGuesses.length} pairs`)
 })
 
 /** The share of pairs in which the first time is longer: 0.5 if times do not distinguish the two kinds. */

@@ -96,13 +96,13 @@ async function enrolledRelay() {
 
 test('operations for users reject every wrong token', async () => {
   const user = await newUser('PlatformAdmin')
-  const valid = tokenOf(user.headers)
+  const validToken = tokenOf(user.headers)
   const { access } = await platformSigningKeys()
   const relay = await enrolledRelay()
   const forgeries: Forgeries = {
-    ...wrongSignatures(valid, createPublicKey(access)),
-    ...malformedTokens(valid),
-    ...wrongClaims(valid, access),
+    ...wrongSignatures(validToken, createPublicKey(access)),
+    ...malformedTokens(validToken),
+    ...wrongClaims(validToken, access),
     ...(await tokensOfOtherKinds(user)),
     'a token of a relay': tokenOf(await relayToken(relay.relayId, relay.key, '/api/v1/sites')),
   }
@@ -112,7 +112,7 @@ test('operations for users reject every wrong token', async () => {
       ...publicPortalHeaders,
       cookie: `__Host-plat_access=${token}`,
     })),
-    ...misspelledHeaders(valid, 'Bearer'),
+    ...misspelledHeaders(validToken, 'Bearer'),
   }
   seen.variants += Object.keys(variants).length
   const forUsers = operations.filter((operation) => isProtected(operation) && operation.endpoint.access !== 'relay')
@@ -127,23 +127,23 @@ test('operations for users reject every wrong token', async () => {
 
 test('operations for relays reject every wrong token', async () => {
   const user = await newUser('PlatformAdmin')
-  const [own, other] = [await enrolledRelay(), await enrolledRelay()]
+  const [ownRelay, otherRelay] = [await enrolledRelay(), await enrolledRelay()]
   const others = await tokensOfOtherKinds(user)
   for (const [index, operation] of operations.filter(({ endpoint }) => endpoint.access === 'relay').entries()) {
     const request = requestTo(operation)
-    const valid = tokenOf(await relayToken(own.relayId, own.key, decodedPath(request.target)))
+    const validToken = tokenOf(await relayToken(ownRelay.relayId, ownRelay.key, decodedPath(request.target)))
     const forgeries: Forgeries = {
-      ...wrongSignatures(valid, createPublicKey(own.key)),
-      ...malformedTokens(valid),
-      ...wrongRelayClaims(valid, own, other),
+      ...wrongSignatures(validToken, createPublicKey(ownRelay.key)),
+      ...malformedTokens(validToken),
+      ...wrongRelayClaims(validToken, ownRelay, otherRelay),
       ...others,
       'an access token': tokenOf(user.headers),
     }
     const inHeader = mapForgeries(forgeries, '', (token) => ({ authorization: `Relay ${token}` }))
-    const variants = { ...inHeader, ...misspelledHeaders(valid, 'Relay') }
+    const variants = { ...inHeader, ...misspelledHeaders(validToken, 'Relay') }
     if (index === 0) seen.variants += Object.keys(variants).length
     await tryVariants(operation, request, variants)
-    const { status } = await send(operation.handler, { ...request, headers: { authorization: `Relay ${valid}` } })
+    const { status } = await send(operation.handler, { ...request, headers: { authorization: `Relay ${validToken}` } })
     if (status === 401) closed.push(operation.name)
   }
 })
@@ -191,8 +191,8 @@ test('expired tokens are rejected while the table still has their items', async 
   const kinds = Object.entries(expiringTokens)
   const latenessesMs = [0, 1, 1000, 3_600_000, 30 * 24 * 3_600_000]
   for (const [kind, make] of kinds) {
-    const valid = await make(await newUser('OrgAdmin'))
-    if ((await valid.use()).status >= 400) withoutEffect.push(kind)
+    const validToken = await make(await newUser('OrgAdmin'))
+    if ((await validToken.use()).status >= 400) withoutEffect.push(kind)
     for (const lateMs of latenessesMs) {
       const { expiresAtMs, key, use } = await make(await newUser('OrgAdmin'))
       const shiftMs = expiresAtMs + lateMs - now()
@@ -207,10 +207,10 @@ test('expired tokens are rejected while the table still has their items', async 
 })
 
 test('requests with a wrong token get the same response as without a token, and change nothing', () => {
-  const of = `${seen.requests.toLocaleString('en')} requests to ${seen.operations} operations`
+  const summary = `${seen.requests.toLocaleString('en')} requests to ${seen.operations} operations`
   claimAtLeast('kinds of wrong tokens', seen.variants, 30)
-  claimNone('requests with a wrong token that are not rejected', accepted, of)
-  claimNone('responses that differ from the one without a token', different, of)
-  claimNone('writes by rejected requests', seen.writes, of)
+  claimNone('requests with a wrong token that are not rejected', accepted, summary)
+  claimNone('responses that differ from the one without a token', different, summary)
+  claimNone('writes by rejected requests', seen.writes, summary)
   claimNone('operations that reject the valid token too', closed)
 })

@@ -115,8 +115,8 @@ function withLocalAddresses(
   )
   const environment = Object.fromEntries(entries)
   // The local registry must be allowed explicitly; on AWS, the registry has a public address.
-  const allowed = [environment['PLAT_REGISTRY_ALLOW'], host].filter(Boolean).join(',')
-  return { ...deployed, environment: { ...environment, PLAT_REGISTRY_ALLOW: allowed } }
+  const allowedRegistries = [environment['PLAT_REGISTRY_ALLOW'], host].filter(Boolean).join(',')
+  return { ...deployed, environment: { ...environment, PLAT_REGISTRY_ALLOW: allowedRegistries } }
 }
 
 function credentials(accessKeyId: string, iamProxy: IamProxy | undefined): Record<string, string> {

@@ -39,7 +39,7 @@ interface IamProxyOptions {
 
 export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy> {
   const { targets, accessKeyId, principalOf, onDenial = () => {} } = options
-  const used = new Map<Statement, Set<string>>()
+  const usedActions = new Map<Statement, Set<string>>()
   const denials: AccessDenial[] = []
   const withheld = new Set<Statement>()
 
@@ -56,7 +56,7 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
         return true
       }
       if (withheld.has(statement)) return true
-      used.set(statement, (used.get(statement) ?? new Set()).add(permission.action))
+      usedActions.set(statement, (usedActions.get(statement) ?? new Set()).add(permission.action))
       return false
     })
 
@@ -64,9 +64,9 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
     const body = await buffer(request)
     const principal = principalOf(signerOf(request.headers.authorization))
     if (principal === undefined) return reject(response, 'UnrecognizedClientException', 'Unknown access key.')
-    const denied = findDenied(permissionsOf(service, request, body), principal)
-    if (denied !== undefined) {
-      const message = `${principal.name} is not authorized to perform ${denied.action} on ${denied.resource}`
+    const denial = findDenied(permissionsOf(service, request, body), principal)
+    if (denial !== undefined) {
+      const message = `${principal.name} is not authorized to perform ${denial.action} on ${denial.resource}`
       return reject(response, 'AccessDeniedException', message)
     }
     // The registry needs the caller's own credentials.
@@ -87,7 +87,7 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
   const [dynamodb = '', sqs = '', secrets = '', lambda = '', ecr = '', iot = ''] = listeners.map(({ url }) => url)
   return {
     urls: { dynamodb, sqs, secrets, lambda, ecr, iot },
-    used,
+    used: usedActions,
     denials,
     withhold: (statement) => {
       withheld.add(statement)

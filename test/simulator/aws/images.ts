@@ -115,12 +115,12 @@ function errorFor(
   repositories: Repositories,
   mayAccess: (caller: string, repository: string, permissions: readonly RequiredPermission[]) => boolean,
 ): { status: number; code: string } | undefined {
-  const [, encoded = ''] = /^Basic (.+)$/.exec(headers.authorization ?? '') ?? []
-  const [, caller] = /^AWS:(.+)$/.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  const [, encodedCredentials = ''] = /^Basic (.+)$/.exec(headers.authorization ?? '') ?? []
+  const [, caller] = /^AWS:(.+)$/.exec(Buffer.from(encodedCredentials, 'base64').toString()) ?? []
   if (caller === undefined) return { status: 401, code: 'UNAUTHORIZED' }
-  const required = registryPermissions(method, url)
-  if (required === undefined) return { status: 405, code: 'UNSUPPORTED' }
-  const { repository, permissions } = required
+  const requiredPermissions = registryPermissions(method, url)
+  if (requiredPermissions === undefined) return { status: 405, code: 'UNSUPPORTED' }
+  const { repository, permissions } = requiredPermissions
   if (!mayAccess(caller, repository, permissions)) return { status: 403, code: 'DENIED' }
   return repositories.has(repository) ? undefined : { status: 404, code: 'NAME_UNKNOWN' }
 }

@@ -46,9 +46,9 @@ export async function start(launch: z.infer<typeof LaunchMessage>, onStep: (step
     else if ('failure' in message) failure = message.failure
     else ready.resolve()
   })
-  const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')])
+  const endOfChild = Promise.all([once(child, 'exit'), once(child, 'disconnect')])
   const fail = () => Promise.reject(new CliError('refused', `${failure}\nThe processes have ended. Log: ${log}`))
-  await Promise.race([ready.promise, ended.then(fail)])
+  await Promise.race([ready.promise, endOfChild.then(fail)])
   child.disconnect()
   child.unref()
 }

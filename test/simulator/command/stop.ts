@@ -12,12 +12,12 @@ export type Stopped = { state: State; wasKilled: boolean } | undefined
 
 export async function stop(folder: string): Promise<Stopped> {
   const state = readState(folder)
-  const running = findSimulator(folder)
-  if (running !== undefined) await end(folder, running)
+  const runningState = findSimulator(folder)
+  if (runningState !== undefined) await end(folder, runningState)
   if (state === undefined) return undefined
   using claim = claimFolder(folder)
   if (claim !== undefined) removeState(folder)
-  return { state: running ?? state, wasKilled: running === undefined }
+  return { state: runningState ?? state, wasKilled: runningState === undefined }
 }
 
 async function end(folder: string, { pid, stamp }: State): Promise<void> {

@@ -11,7 +11,7 @@ export interface ProviderCall {
 export const arn = (service: string, name: string) => `arn:aws:${service}:${region}:${account}:${name}`
 
 /** Type → attributes that are known only after creation, by physical name. */
-const computed: Record<string, (name: string, inputs: ProviderCall['inputs']) => Record<string, unknown>> = {
+const computedAttributes: Record<string, (name: string, inputs: ProviderCall['inputs']) => Record<string, unknown>> = {
   'aws:dynamodb/table:Table': (name) => ({ arn: arn('dynamodb', `table/${name}`) }),
   'aws:sqs/queue:Queue': (name) => ({
     arn: arn('sqs', name),
@@ -77,7 +77,7 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 
 export function stateOf({ type, name, inputs }: ProviderCall): Record<string, unknown> {
   const physical = textOf(inputs['name']) ?? textOf(inputs['bucket']) ?? name
-  return { ...inputs, name: physical, ...computed[type]?.(physical, inputs) }
+  return { ...inputs, name: physical, ...computedAttributes[type]?.(physical, inputs) }
 }
 
 const lookups: Record<string, (inputs: Record<string, unknown>) => Record<string, unknown>> = {

@@ -15,13 +15,13 @@ export async function installComponents(): Promise<void> {
 
 async function areInstalled(): Promise<boolean> {
   try {
-    const [installed, { version }] = await Promise.all([
+    const [installedVersion, { version }] = await Promise.all([
       readFile(join(projectDir, '.sst/platform/version'), 'utf8'),
       readFile(join(projectDir, 'node_modules/sst/package.json'), 'utf8').then(JSON.parse),
       stat(join(projectDir, '.sst/platform/node_modules/@pulumi/pulumi')),
       stat(join(projectDir, '.sst/provider-lock.json')),
     ])
-    return installed.trim() === version
+    return installedVersion.trim() === version
   } catch {
     return false
   }

@@ -80,12 +80,12 @@ function unzip(zip: Buffer): [path: string, content: Uint8Array][] {
 
 /** Unpacks to a temporary folder and renames it, so that no partial content is visible. */
 async function unpack(folder: string, files: readonly [string, Uint8Array][]): Promise<void> {
-  const temporary = `${folder}.${randomUUID()}`
+  const temporaryFolder = `${folder}.${randomUUID()}`
   for (const [path, content] of files) {
-    const file = join(temporary, path)
+    const file = join(temporaryFolder, path)
     await mkdir(dirname(file), { recursive: true })
     await writeFile(file, content)
   }
   // An existing folder has the same content.
-  await rename(temporary, folder).catch(() => rm(temporary, { recursive: true }))
+  await rename(temporaryFolder, folder).catch(() => rm(temporaryFolder, { recursive: true }))
 }

@@ -54,8 +54,8 @@ export class Fleet {
 
   async #run(revision: Revision, payload: Buffer): Promise<Outcome> {
     const { functionName, version, settings } = revision
-    const idle = [...this.#members].find((member) => member.revision === revision && member.sandbox.isIdle)
-    const member = idle ?? (await this.#initialise(revision))
+    const idleMember = [...this.#members].find((member) => member.revision === revision && member.sandbox.isIdle)
+    const member = idleMember ?? (await this.#initialise(revision))
     const deadlineMs = Date.now() + settings.Timeout * 1000
     const work = { id: crypto.randomUUID(), payload, deadlineMs, functionArn: arnOf(functionName, version) }
     const outcome = await member.sandbox.run(work, settings.Timeout)
@@ -90,8 +90,8 @@ export class Fleet {
   }
 
   async #endIdle(matches: (member: Member) => boolean): Promise<void> {
-    const idle = [...this.#members].filter((member) => member.sandbox.isIdle && matches(member))
-    await Promise.all(idle.map((member) => this.#end(member)))
+    const idleMembers = [...this.#members].filter((member) => member.sandbox.isIdle && matches(member))
+    await Promise.all(idleMembers.map((member) => this.#end(member)))
   }
 }
 

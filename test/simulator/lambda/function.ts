@@ -152,18 +152,18 @@ export interface Preparation {
 
 export function createPreparation(delayMs: number): Preparation {
   const timers = new Set<NodeJS.Timeout>()
-  let held: (() => Promise<void>)[] | undefined
+  let heldWork: (() => Promise<void>)[] | undefined
   return {
     schedule: (work) => {
-      if (held !== undefined) held.push(work)
+      if (heldWork !== undefined) heldWork.push(work)
       else timers.add(setTimeout(() => void work(), delayMs))
     },
     hold: () => {
-      held ??= []
+      heldWork ??= []
     },
     release: async () => {
-      const works = held ?? []
-      held = undefined
+      const works = heldWork ?? []
+      heldWork = undefined
       await Promise.all(works.map((work) => work()))
     },
     close: () => {
@@ -193,11 +193,11 @@ export function replaceLatest({ preparation, fleet }: Lambda, target: LambdaFunc
     revision.lastUpdateReason = error
     revision.revisionId = crypto.randomUUID()
     if (error !== undefined) return
-    const previous = target.active
+    const previousRevision = target.active
     target.active = revision
     revision.state = 'Active'
     revision.stateReason = undefined
-    await fleet.retire(previous)
+    await fleet.retire(previousRevision)
   })
 }
 

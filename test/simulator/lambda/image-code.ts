@@ -35,9 +35,10 @@ export async function imageCode({ registry, storeDir }: ImageSource, uri: string
 
 async function findImage(client: RegistryClient, repository: string, target: string, uri: string): Promise<Image> {
   try {
-    const top = await client.manifest(repository, target)
-    if (top === undefined) throw invalidValue(`Source image ${uri} does not exist.`)
-    const image = 'manifests' in top.content ? undefined : await readImage(client, repository, top.descriptor.digest)
+    const manifest = await client.manifest(repository, target)
+    if (manifest === undefined) throw invalidValue(`Source image ${uri} does not exist.`)
+    const image =
+      'manifests' in manifest.content ? undefined : await readImage(client, repository, manifest.descriptor.digest)
     if (image !== undefined) return image
   } catch (error) {
     if (!(error instanceof RegistryError)) throw error

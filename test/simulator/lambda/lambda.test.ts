@@ -42,7 +42,7 @@ async function serve(options: LambdaOptions = {}) {
     await lambda.close()
     await folder[Symbol.asyncDispose]()
   })
-  const settled = async () => {
+  const waitUntilSettled = async () => {
     const poll = { client, minDelay: 0.01, maxDelay: 0.02, maxWaitTime: 60 }
     await waitUntilFunctionActiveV2(poll, { FunctionName })
     await waitUntilFunctionUpdatedV2(poll, { FunctionName })
@@ -60,7 +60,7 @@ async function serve(options: LambdaOptions = {}) {
     )
   const configure = async (Variables: Record<string, string>, settings: object = {}) => {
     await client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables }, ...settings }))
-    await settled()
+    await waitUntilSettled()
   }
   const publish = async (COLOUR: string) => {
     await configure({ COLOUR })
@@ -74,10 +74,10 @@ async function serve(options: LambdaOptions = {}) {
     const { FunctionError: error, ExecutedVersion: version } = response
     return { error, version, result: JSON.parse(Buffer.from(response.Payload ?? []).toString()) }
   }
-  return { lambda, client, settled, create, configure, publish, invoke }
+  return { lambda, client, settled: waitUntilSettled, create, configure, publish, invoke }
 }
 
-async function started(options?: LambdaOptions, settings: object = {}) {
+async function startFunction(options?: LambdaOptions, settings: object = {}) {
   const fixtures = await serve(options)
   // Far above the duration of any invocation here, also on a loaded machine.
   await fixtures.create({ Timeout: 300, ...settings })
@@ -92,7 +92,7 @@ const errorOf = (call: Promise<unknown>): Promise<string> =>
   )
 
 test('runs a function in a process with its own environment, which is frozen between invocations', async () => {
-  const { invoke, lambda } = await started({ environmentOf: () => ({ AWS_ACCESS_KEY_ID: 'role' }) })
+  const { invoke, lambda } = await startFunction({ environmentOf: () => ({ AWS_ACCESS_KEY_ID: 'role' }) })
   const first = await invoke({})
   expect(first).toMatchObject({ error: undefined, version: '$LATEST', result: { count: 1 } })
   expect(first.result.env).toMatchObject({ AWS_ACCESS_KEY_ID: 'role', AWS_LAMBDA_FUNCTION_NAME: FunctionName })
@@ -110,14 +110,14 @@ test.each([
   [{ throw: 'no' }, 'TypeError', /^no$/],
   [{ bytes: 6 * 1024 * 1024 }, 'Function.ResponseSizeTooLarge', /larger than 6291456/],
 ])('reports the error of an invocation with %j, and serves the next one', async (event, errorType, message) => {
-  const { invoke } = await started()
+  const { invoke } = await startFunction()
   const { error, result } = await invoke(event)
   expect([error, result]).toMatchObject(['Unhandled', { errorType, errorMessage: expect.stringMatching(message) }])
   expect((await invoke({})).error).toBeUndefined()
 })
 
 test('kills a function at its timeout', async () => {
-  const { invoke } = await started({}, { Timeout: 1 })
+  const { invoke } = await startFunction({}, { Timeout: 1 })
   const { error, result } = await invoke({ hang: true })
   expect([error, result]).toMatchObject(['Unhandled', { errorType: 'Sandbox.Timedout' }])
   expect(result.errorMessage).toMatch(/Task timed out after 1\.00 seconds$/)
@@ -127,12 +127,12 @@ test.each([
   ['fail', 'Runtime.ImportModuleError', {}, {}],
   ['hang', 'Sandbox.Timedout', { initLimitMs: 1 }, { Timeout: 1 }],
 ])('repeats an init that will %s with the invocation', async (INIT, errorType, options, settings) => {
-  const { invoke } = await started(options, { Environment: { Variables: { INIT } }, ...settings })
+  const { invoke } = await startFunction(options, { Environment: { Variables: { INIT } }, ...settings })
   expect(await invoke({})).toMatchObject({ error: 'Unhandled', result: { errorType } })
 })
 
 test('keeps serving the previous revision while an update is in progress', async () => {
-  const { lambda, client, invoke, settled } = await started()
+  const { lambda, client, invoke, settled } = await startFunction()
   lambda.hold()
   const Environment = { Variables: { COLOUR: 'green' } }
   const update = () => client.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment }))
@@ -146,7 +146,7 @@ test('keeps serving the previous revision while an update is in progress', async
 })
 
 test('publishes immutable versions once, and never reuses a number', async () => {
-  const { client, publish, invoke } = await started()
+  const { client, publish, invoke } = await startFunction()
   const [one, two] = [await publish('blue'), await publish('green')]
   expect([one, two]).toEqual(['1', '2'])
   expect(await client.send(new PublishVersionCommand({ FunctionName }))).toMatchObject({ Version: '2' })
@@ -156,13 +156,13 @@ test('publishes immutable versions once, and never reuses a number', async () =>
   expect(await client.send(new PublishVersionCommand({ FunctionName }))).toMatchObject({ Version: '3' })
   const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName }))
   expect(Versions.map(({ Version }) => Version)).toEqual(['$LATEST', '1', '3'])
-  const wrong = new PublishVersionCommand({ FunctionName, CodeSha256: 'wrong' })
-  expect(await errorOf(client.send(wrong))).toBe('InvalidParameterValueException')
+  const wrongVersion = new PublishVersionCommand({ FunctionName, CodeSha256: 'wrong' })
+  expect(await errorOf(client.send(wrongVersion))).toBe('InvalidParameterValueException')
 })
 
 test('an alias splits invocations between two versions, and can be updated only with its current revision id', async () => {
   const numbers: number[] = []
-  const { client, publish, invoke } = await started({ random: () => numbers.shift() ?? 1 })
+  const { client, publish, invoke } = await startFunction({ random: () => numbers.shift() ?? 1 })
   const [one, two] = [await publish('blue'), await publish('green')]
   const alias = { FunctionName, Name: 'live', FunctionVersion: one }
   const RoutingConfig = { AdditionalVersionWeights: { [two]: 0.25 } }
@@ -177,6 +177,6 @@ test('an alias splits invocations between two versions, and can be updated only 
     'PreconditionFailedException',
   )
   expect((await invoke({}, 'live')).version).toBe(two)
-  const missing = new UpdateAliasCommand({ ...alias, FunctionVersion: '9' })
-  expect(await errorOf(client.send(missing))).toBe('ResourceNotFoundException')
+  const missingVersionUpdate = new UpdateAliasCommand({ ...alias, FunctionVersion: '9' })
+  expect(await errorOf(client.send(missingVersionUpdate))).toBe('ResourceNotFoundException')
 })

@@ -46,10 +46,13 @@ function page<Item>(
   keyOf: (item: Item) => string,
   marker = '',
 ): { items: Item[]; NextMarker?: string } {
-  const rest = items.filter((item) => keyOf(item) > marker)
-  const first = rest.slice(0, pageSize)
+  const remainingItems = items.filter((item) => keyOf(item) > marker)
+  const first = remainingItems.slice(0, pageSize)
   const last = first.at(-1)
-  return { items: first, ...(last !== undefined && first.length < rest.length && { NextMarker: keyOf(last) }) }
+  return {
+    items: first,
+    ...(last !== undefined && first.length < remainingItems.length && { NextMarker: keyOf(last) }),
+  }
 }
 
 const maximumEnvironmentBytes = 4096
@@ -114,12 +117,20 @@ export const createFunction = operation(CreateRequest, async (lambda, request) =
   const code = await lambda.findCode({ packageType, ...Code })
   requireUnusedName(lambda, name)
   const settings = changeSettings({ ...defaultSettings, Role, architecture: request.Architectures[0] }, request)
-  const latest = newRevision({ functionName: name, version: latestVersion, settings, code, state: 'Pending' })
-  latest.stateReason = { code: 'Creating', text: 'The function is being prepared.' }
-  const entry = { name, tags, latest, active: latest, versions: new Map(), aliases: new Map(), versionCount: 0 }
+  const latestRevision = newRevision({ functionName: name, version: latestVersion, settings, code, state: 'Pending' })
+  latestRevision.stateReason = { code: 'Creating', text: 'The function is being prepared.' }
+  const entry = {
+    name,
+    tags,
+    latest: latestRevision,
+    active: latestRevision,
+    versions: new Map(),
+    aliases: new Map(),
+    versionCount: 0,
+  }
   lambda.functions.set(name, entry)
-  activateLater(lambda, latest)
-  return configurationOf(latest)
+  activateLater(lambda, latestRevision)
+  return configurationOf(latestRevision)
 })
 
 function requireUnusedName({ functions }: Lambda, name: string): void {
@@ -163,8 +174,8 @@ const Marker = z.string().optional()
 export const listFunctions = operation(z.object({ Marker }), (lambda, request) => {
   const revisions = [...lambda.functions.values()].map(({ latest }) => latest)
   const keyOf = ({ functionName }: Revision) => functionName
-  const sorted = revisions.toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1))
-  const { items, ...next } = page(sorted, keyOf, request.Marker)
+  const sortedRevisions = revisions.toSorted((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1))
+  const { items, ...next } = page(sortedRevisions, keyOf, request.Marker)
   return { Functions: items.map(summaryOf), ...next }
 })
 
@@ -284,8 +295,10 @@ function aliasOf(lambda: Lambda, request: { FunctionName: string; Name: string }
 
 function setAlias({ name, versions, aliases }: LambdaFunction, change: Omit<Alias, 'revisionId'>): JsonObject {
   const others = Object.keys(change.weights)
-  const missing = [change.version, ...others].find((version) => version !== latestVersion && !versions.has(version))
-  if (missing !== undefined) throw notFound(arnOf(name, missing))
+  const missingVersion = [change.version, ...others].find(
+    (version) => version !== latestVersion && !versions.has(version),
+  )
+  if (missingVersion !== undefined) throw notFound(arnOf(name, missingVersion))
   const usesLatest = change.version === latestVersion || others.includes(latestVersion)
   if (others.length > 1 || others.includes(change.version) || (others.length > 0 && usesLatest)) {
     throw invalidValue('An alias can only split traffic between two different published versions.')

@@ -40,8 +40,8 @@ export async function evaluate(
   await runtime.setMocks({ call }, project, stage, isPreview, organisation)
   const monitor = new MockMonitor({ call })
   setMockOptions(monitor, project, stage, isPreview, organisation)
-  const old = new Map(before.map((entry) => [entry.urn, entry]))
-  const register = registrar(load, (urn) => old.get(urn), events)
+  const oldEntries = new Map(before.map((entry) => [entry.urn, entry]))
+  const register = registrar(load, (urn) => oldEntries.get(urn), events)
   monitor.registerResource = async (request: any, callback: any) => {
     const urn = monitor.newUrn(request.getParent(), request.getType(), request.getName())
     try {
@@ -65,18 +65,18 @@ export async function evaluate(
   } catch (error) {
     fail('', error)
   }
-  return { entries: remaining(before, current, events, isSuccessful), isSuccessful }
+  return { entries: remainingEntries(before, current, events, isSuccessful), isSuccessful }
 }
 
-function remaining(
+function remainingEntries(
   before: readonly Entry[],
   current: ReadonlyMap<string, Entry>,
   events: Events,
   isSuccessful: boolean,
 ): Entry[] {
-  const removed = before.filter(({ urn }) => !current.has(urn))
-  if (!isSuccessful) return [...current.values(), ...removed]
-  for (const entry of removed) events.done('delete', entry, entry)
+  const removedEntries = before.filter(({ urn }) => !current.has(urn))
+  if (!isSuccessful) return [...current.values(), ...removedEntries]
+  for (const entry of removedEntries) events.done('delete', entry, entry)
   return [...current.values()]
 }
 
@@ -85,18 +85,22 @@ function registrar(load: NodeJS.Require, before: (urn: string) => Entry | undefi
   const { RegisterResourceResponse } = load('@pulumi/pulumi/proto/resource_pb')
   const { Struct } = load('google-protobuf/google/protobuf/struct_pb')
   return async (urn: string, request: any) => {
-    const old = before(urn)
+    const oldEntry = before(urn)
     const [type, name, custom] = [request.getType(), request.getName(), request.getCustom()]
-    const inputs = withIgnoredChanges(request.getObject()?.toJavaScript() ?? {}, request.getIgnorechangesList(), old)
-    const operation = operationFor(inputs, type, old)
-    const entry: Entry = { urn, type, custom, inputs, outputs: old?.outputs ?? {}, ...optionsOf(request) }
-    if (custom) entry.id = old?.id ?? `${name}-id`
-    events.started(operation, entry, old)
+    const inputs = withIgnoredChanges(
+      request.getObject()?.toJavaScript() ?? {},
+      request.getIgnorechangesList(),
+      oldEntry,
+    )
+    const operation = operationFor(inputs, type, oldEntry)
+    const entry: Entry = { urn, type, custom, inputs, outputs: oldEntry?.outputs ?? {}, ...optionsOf(request) }
+    if (custom) entry.id = oldEntry?.id ?? `${name}-id`
+    events.started(operation, entry, oldEntry)
     if (operation !== 'same' && custom) {
       const plain = rpc.deserializeProperties(Struct.fromJavaScript(inputs))
-      entry.outputs = await rpc.serializeProperties('', stateAfter({ type, name, inputs: plain }, old))
+      entry.outputs = await rpc.serializeProperties('', stateAfter({ type, name, inputs: plain }, oldEntry))
     }
-    events.done(operation, entry, old)
+    events.done(operation, entry, oldEntry)
     const response = new RegisterResourceResponse()
     response.setUrn(urn)
     response.setId(entry.id ?? '')

@@ -79,11 +79,11 @@ for await (const line of createInterface({ input: process.stdin })) {
   await rm(ledger, { force: true })
   const command = Command.parse(JSON.parse(line))
   for (const [name, content] of Object.entries(command.files)) await writeFile(join(project, name), content)
-  const ended = await run(command, awsUrl)
+  const commandResult = await run(command, awsUrl)
   for (const name of Object.keys(command.files)) await rm(join(project, name))
   const lines = (await readFile(ledger, 'utf8').catch(() => '')).split('\n').filter(Boolean)
   const operations = lines.map((each) => JSON.parse(each))
-  const result: CommandResult = { ...ended, requests: [...requests], operations }
+  const result: CommandResult = { ...commandResult, requests: [...requests], operations }
   console.log(JSON.stringify(result))
 }
 await rm(folder, { recursive: true, force: true })

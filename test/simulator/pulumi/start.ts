@@ -51,8 +51,8 @@ export function sandboxUnavailableReason(): string | undefined {
 export async function startSandbox(): Promise<Sandbox> {
   await installComponents()
   const folder = await mkdtemp(join(tmpdir(), 'deployment-'))
-  const inside = [process.execPath, join(import.meta.dirname, 'sandbox.ts'), folder]
-  const child = spawn('unshare', ['-Urn', ...inside], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const sandboxCommand = [process.execPath, join(import.meta.dirname, 'sandbox.ts'), folder]
+  const child = spawn('unshare', ['-Urn', ...sandboxCommand], { stdio: ['pipe', 'pipe', 'inherit'] })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   const next = async (): Promise<string> => {
     const { value, done } = await lines.next()

@@ -57,17 +57,17 @@ export class IndexLag implements IndexWriter {
   /** Sets the timer for the oldest entry. Call it when the lag changes. */
   schedule(): void {
     clearTimeout(this.#timer)
-    const oldest = this.#pending[0]
-    if (!oldest) return
-    const delayMs = Math.max(0, Math.ceil(oldest.writtenAtMs + this.#lagMs() - performance.now()))
+    const oldestEntry = this.#pending[0]
+    if (!oldestEntry) return
+    const delayMs = Math.max(0, Math.ceil(oldestEntry.writtenAtMs + this.#lagMs() - performance.now()))
     this.#timer = setTimeout(() => this.#writeDue(), delayMs).unref()
   }
 
   #writeDue(): void {
     const newestDueMs = performance.now() - this.#lagMs()
     const firstLater = this.#pending.findIndex(({ writtenAtMs }) => writtenAtMs > newestDueMs)
-    const due = this.#pending.splice(0, firstLater === -1 ? this.#pending.length : firstLater)
-    this.#write(due).catch(this.#report)
+    const dueEntries = this.#pending.splice(0, firstLater === -1 ? this.#pending.length : firstLater)
+    this.#write(dueEntries).catch(this.#report)
     this.schedule()
   }
 

@@ -16,10 +16,10 @@ export interface QueueFaults {
   throttleRate: number
 }
 
-const none: QueueFaults = { seed: 1, duplicateRate: 0, reorderRate: 0, lostAcknowledgementRate: 0, throttleRate: 0 }
+const noFaults: QueueFaults = { seed: 1, duplicateRate: 0, reorderRate: 0, lostAcknowledgementRate: 0, throttleRate: 0 }
 
 export function createQueueFaults(): FaultSwitches<QueueFaults> & { hooks: SqsHooks } {
-  const faults = createSwitches(none)
+  const faults = createSwitches(noFaults)
   const duplicates = new WeakSet<object>()
   const occurs = (rate: Exclude<keyof QueueFaults, 'seed'>) =>
     faults.read()[rate] > 0 && faults.random() < faults.read()[rate]

@@ -22,7 +22,7 @@ export interface StoreFaults {
   indexLagMs: number
 }
 
-const none: StoreFaults = {
+const noFaults: StoreFaults = {
   seed: 1,
   operations: null,
   remaining: null,
@@ -38,7 +38,7 @@ const singleWrites = ['PutItem', 'UpdateItem', 'DeleteItem']
 const writes = [...singleWrites, 'BatchWriteItem', 'TransactWriteItems']
 const itemCalls = [...writes, 'GetItem', 'BatchGetItem', 'TransactGetItems', 'Query', 'Scan']
 
-const affected = {
+const affectedOperations = {
   throttle: itemCalls,
   unprocessed: ['BatchGetItem', 'BatchWriteItem'],
   transactionConflict: ['TransactWriteItems', 'TransactGetItems', ...singleWrites],
@@ -47,13 +47,13 @@ const affected = {
 }
 
 export function createStoreFaults(): FaultSwitches<StoreFaults> & { hooks: DynamoDbHooks } {
-  const switches = createSwitches(none)
+  const switches = createSwitches(noFaults)
   const { read, set, random } = switches
   let indexLag: IndexLag | undefined
 
-  const occurs = (kind: keyof typeof affected, operation: string): boolean => {
+  const occurs = (kind: keyof typeof affectedOperations, operation: string): boolean => {
     const { operations, remaining, [`${kind}Rate` as const]: rate } = read()
-    if (rate === 0 || remaining === 0 || !affected[kind].includes(operation)) return false
+    if (rate === 0 || remaining === 0 || !affectedOperations[kind].includes(operation)) return false
     if (operations?.includes(operation) === false || random() >= rate) return false
     if (remaining !== null) set({ remaining: remaining - 1 })
     return true
@@ -66,12 +66,12 @@ export function createStoreFaults(): FaultSwitches<StoreFaults> & { hooks: Dynam
       indexLag?.schedule()
       return read()
     },
-    reset: () => faults.set(none),
+    reset: () => faults.set(noFaults),
   }
   const hooks: DynamoDbHooks = {
     intercept: async (operation, input, run) => {
       if (occurs('hang', operation)) throw new NoResponse({ hangs: true })
-      if (occurs('throttle', operation)) throw throttled
+      if (occurs('throttle', operation)) throw throttlingError
       if (occurs('transactionConflict', operation)) throw conflictIn(input, random)
       const response = await runWithoutSome(input, run, () => occurs('unprocessed', operation))
       if (occurs('lostAcknowledgement', operation)) throw new NoResponse()
@@ -87,7 +87,7 @@ export function createStoreFaults(): FaultSwitches<StoreFaults> & { hooks: Dynam
   return { ...faults, hooks }
 }
 
-const throttled = dynamoError(
+const throttlingError = dynamoError(
   'ProvisionedThroughputExceededException',
   'The level of configured provisioned throughput for the table was exceeded. ' +
     'Consider increasing your provisioning level with the UpdateTable API.',

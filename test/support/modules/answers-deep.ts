@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
 
 /** The description is valid, except for a slot that is nested 100,000 levels deep. */
-const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+const nestedArrays = '['.repeat(100_000) + ']'.repeat(100_000)
 const about = { sdkVersion: '0.3.0', id: 'answers-deep', version: '1.0.0', state: 'Loading' }
-const rest = { healthChecks: [], jobs: [], subscriptions: [] }
-const description = `${JSON.stringify({ ...about, ...rest }).slice(0, -1)},"slots":[{"id":${deep}}]}`
+const otherFields = { healthChecks: [], jobs: [], subscriptions: [] }
+const description = `${JSON.stringify({ ...about, ...otherFields }).slice(0, -1)},"slots":[{"id":${nestedArrays}}]}`
 createServer((_incoming, outgoing) => {
   outgoing.end(description)
 }).listen(process.env['PLATFORM_SOCKET'])

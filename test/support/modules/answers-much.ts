@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 const chunk = Buffer.alloc(1_000_000, ' ')
 
 createServer((_incoming, outgoing) => {
-  let left = 100
+  let chunksLeft = 100
   const write = () => {
-    while (left > 0) {
-      left -= 1
+    while (chunksLeft > 0) {
+      chunksLeft -= 1
       if (!outgoing.write(chunk)) return
     }
     outgoing.end()

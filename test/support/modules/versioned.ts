@@ -1,7 +1,7 @@
 import { defineModule, serve } from '@platform/modules'
 
 /** Arguments: id, version, and `throws` to fail in `configure`. `isOpen` becomes false when the module is disposed. */
-const [id = '', version = '', how] = process.argv.slice(2)
+const [id = '', version = '', failure] = process.argv.slice(2)
 let isOpen = false
 
 await serve(
@@ -12,7 +12,7 @@ await serve(
     configure({ disposables, eventBus, getLogger }) {
       const logEvent = ({ subject = '' }) => getLogger().info(`heard of ${subject}`)
       disposables.use(eventBus.subscribe('platform.cluster.registered', logEvent))
-      if (how === 'throws') throw new Error('This version cannot be configured.')
+      if (failure === 'throws') throw new Error('This version cannot be configured.')
       isOpen = true
       disposables.defer(() => void (isOpen = false))
     },

@@ -44,8 +44,8 @@ const findOverflow = (page: Page): Promise<string[]> =>
     const root = document.scrollingElement
     if (root.scrollWidth <= root.clientWidth) return []
     const elements: any[] = [...document.body.querySelectorAll('*')]
-    const wide = elements.filter((element) => element.getBoundingClientRect().right > root.clientWidth + 1)
-    const names = wide.toReversed().map((element) => `${element.localName}.${element.className}`)
+    const wideElements = elements.filter((element) => element.getBoundingClientRect().right > root.clientWidth + 1)
+    const names = wideElements.toReversed().map((element) => `${element.localName}.${element.className}`)
     return [`${root.scrollWidth} pixels wide`, ...names.slice(0, 5)]
   })
 
@@ -73,18 +73,18 @@ export async function appearanceErrors(page: Page, name: string, allWidths: read
 /** Runs in the page. A field may draw the focus around the parent of the input. */
 function describeFocus(): { element: string; isVisible: boolean } | undefined {
   const { document, getComputedStyle }: any = globalThis
-  const active = document.activeElement
-  if (active === null || active === document.body) return undefined
+  const activeElement = document.activeElement
+  if (activeElement === null || activeElement === document.body) return undefined
   const hasOutline = (element: any) => {
     const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(element)
     return (outlineStyle !== 'none' && Number.parseFloat(outlineWidth) > 0) || boxShadow !== 'none'
   }
-  const candidates = [active, active.parentElement, active.parentElement?.parentElement]
-  const name = active.getAttribute('aria-label') ?? active.textContent.trim()
+  const candidates = [activeElement, activeElement.parentElement, activeElement.parentElement?.parentElement]
+  const name = activeElement.getAttribute('aria-label') ?? activeElement.textContent.trim()
   // Scripts cannot inspect the focus that the browser draws inside these.
-  const isOpaque = active.localName === 'iframe' || /^(date|time)/.test(active.type ?? '')
+  const isOpaque = activeElement.localName === 'iframe' || /^(date|time)/.test(activeElement.type ?? '')
   return {
-    element: `${active.getAttribute('role') ?? active.localName} ${name.slice(0, 40)}`.trim(),
+    element: `${activeElement.getAttribute('role') ?? activeElement.localName} ${name.slice(0, 40)}`.trim(),
     isVisible: isOpaque || candidates.some((each) => each && each !== document.body && hasOutline(each)),
   }
 }

@@ -12,7 +12,7 @@ import { registryOf } from '../registry.ts'
 import { waitFor } from '../wait-for.ts'
 
 /** Texts that set `__xss` (see page-errors.ts) when a page executes them. Each fits a cluster's name. Short runs use the first two. */
-const all = [
+const allTexts = [
   '<img src=x onerror=alert(__xss=2)>',
   '"></textarea><svg/onload=alert(__xss=0)>',
   '<script>alert(__xss=1)</script>',
@@ -30,7 +30,7 @@ const all = [
   '&lt;img src=x onerror=alert(__xss=14)&gt;&#60;b&#62;',
   "';x:expression(alert(__xss=15));y:url(javascript:alert(1))",
 ]
-export const payloads = isLong ? all : all.slice(0, 2)
+export const payloads = isLong ? allTexts : allTexts.slice(0, 2)
 
 export const storedPayloads = payloads.map((text) => text.trim().replaceAll(/[\t\u2028\u202E]/g, ''))
 
@@ -67,7 +67,7 @@ export const hostileParts = {
 export type HostileParts = typeof hostileParts
 
 export async function hostileSeed(platform: PlatformProcess, api: Platform) {
-  const installed = hostileModules(platform, api)
+  const installation = hostileModules(platform, api)
   for (const [path, body] of Object.entries(resources)) await createEach(api, path, body)
   const created: Awaited<ReturnType<typeof hostileCluster>>[] = []
   for (const text of storedPayloads) created.push(await hostileCluster(api, text))
@@ -84,7 +84,7 @@ export async function hostileSeed(platform: PlatformProcess, api: Platform) {
     openBatchId: batchId,
     moduleId: 'hostile',
   }
-  return { clusters, jobs, failedJob: await installed, ids }
+  return { clusters, jobs, failedJob: await installation, ids }
 }
 
 const resources: Record<string, (text: string) => object> = {
@@ -115,13 +115,13 @@ const resources: Record<string, (text: string) => object> = {
 /** Throws if the API rejects most payloads, because the portal would not be tested. */
 async function createEach(api: Platform, path: string, body: (text: string) => object): Promise<void> {
   const admin = await api.admin
-  const rejected: Parameters<typeof describeResponse>[0][] = []
+  const rejectedResponses: Parameters<typeof describeResponse>[0][] = []
   for (const text of storedPayloads) {
     const response = await admin.post(path, body(text))
-    if (response.status >= 300) rejected.push(response)
+    if (response.status >= 300) rejectedResponses.push(response)
   }
-  const [first] = rejected
-  if (first && rejected.length > storedPayloads.length / 2)
+  const [first] = rejectedResponses
+  if (first && rejectedResponses.length > storedPayloads.length / 2)
     throw new Error(`Most payloads were rejected: ${describeResponse(first)}`)
 }
 

@@ -29,18 +29,18 @@ function observeFrame(): void {
 /** Records the errors of all pages, including pop-ups. Call it before the first page opens. */
 export async function recordPageErrors(context: BrowserContext, origin: string): Promise<PageErrors> {
   const errors: string[] = []
-  const allowed: RegExp[] = []
+  const allowedPatterns: RegExp[] = []
   const add = (error: string) => {
-    if (!allowed.some((pattern) => pattern.test(error))) errors.push(error)
+    if (!allowedPatterns.some((pattern) => pattern.test(error))) errors.push(error)
   }
   await context.exposeBinding('reportPageError', (_source, error: string) => add(error))
   await context.addInitScript(observeFrame)
   listen(context, origin, add)
   return {
-    allow: (...patterns) => void allowed.push(...patterns),
+    allow: (...patterns) => void allowedPatterns.push(...patterns),
     reset: () => {
       errors.length = 0
-      allowed.length = 0
+      allowedPatterns.length = 0
     },
     list: () => [...errors],
     expectNone: () => {

@@ -102,15 +102,15 @@ export async function submitAndRun(api: Platform, relay: Relay, script: string, 
 }
 
 async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['jobs']> {
-  const completed = await submitAndRun(api, relay, '#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n')
-  const failed = await submitAndRun(api, relay, 'systemctl restart nginx', 'Unit nginx.service not found.\n', 5)
+  const completedId = await submitAndRun(api, relay, '#!/bin/sh\ndf -h /\n', '/dev/vda1   40G   11G   27G  29% /\n')
+  const failedId = await submitAndRun(api, relay, 'systemctl restart nginx', 'Unit nginx.service not found.\n', 5)
   const { jobId: running, leaseId } = await api.startJob(relay, { script: 'apt-get -y upgrade' })
   expectStatus(await relay.output(running, { leaseId, seq: 0, data: 'Reading package lists...\n' }), 200)
   const heartbeat = () => relay.heartbeat({ running: [running], freeSlots: 0 })
   // The platform may have stopped by then.
   setInterval(() => void heartbeat().catch(() => undefined), 180_000).unref()
-  const queued = await api.submit(relay.clusterId, { script: 'reboot' })
-  const cancelled = await api.submit(relay.clusterId, { script: 'uname -a' })
-  expectStatus(await (await api.admin).post(`/api/v1/jobs/${cancelled}/cancel`), 202)
-  return { completed, failed, running, queued, cancelled }
+  const queuedId = await api.submit(relay.clusterId, { script: 'reboot' })
+  const cancelledId = await api.submit(relay.clusterId, { script: 'uname -a' })
+  expectStatus(await (await api.admin).post(`/api/v1/jobs/${cancelledId}/cancel`), 202)
+  return { completed: completedId, failed: failedId, running, queued: queuedId, cancelled: cancelledId }
 }

@@ -48,13 +48,20 @@ async function writeHistory(platform: PlatformProcess, api: Platform): Promise<v
   const items = Array.from({ length: buckets }, (_, index) => {
     const atMs = nowMs - (buckets - index) * bucketMs
     const load = Math.cos(((atMs / hourMs - 12) / 24) * 2 * Math.PI) + 1
-    const completed = Math.round(4 + 7 * load + ((index * 7) % 5))
-    const failed = index % 11 === 0 ? 3 : index % 4 === 0 ? 1 : 0
+    const completedCount = Math.round(4 + 7 * load + ((index * 7) % 5))
+    const failedCount = index % 11 === 0 ? 3 : index % 4 === 0 ? 1 : 0
     const [Offline, Degraded] = [index > 156 && index < 164 ? 3 : 1, index % 17 < 4 ? 2 : 1]
     const ttl = Math.ceil(atMs / 1000) + 31 * 86_400
     const statuses = { Healthy: 11 - Offline - Degraded, Degraded, Offline, Pending: 1 }
     return [
-      { ...keys.jobHistory(organisationId, atMs), submitted: completed + failed, completed, failed, cancelled: 0, ttl },
+      {
+        ...keys.jobHistory(organisationId, atMs),
+        submitted: completedCount + failedCount,
+        completed: completedCount,
+        failed: failedCount,
+        cancelled: 0,
+        ttl,
+      },
       { ...keys.clusterHistory(organisationId, atMs), ...statuses, revision: 0, ttl },
     ]
   })

@@ -13,16 +13,16 @@ import { randomSecret, type Secret } from './search.ts'
 
 const providers = '/api/v1/platform/identity/providers'
 /** An allowed address where no server listens. */
-const unreachable = '127.0.0.1:9'
+const unreachableAddress = '127.0.0.1:9'
 
 /** Configures identity providers with secrets, and tests them while they are unreachable. */
 export async function useProviders(api: Platform): Promise<Secret[]> {
   const admin = await api.admin
   const [clientSecret, bindPassword] = [randomSecret('client'), randomSecret('bind')]
   const base = 'dc=example,dc=com'
-  const ldap = { url: `ldap://${unreachable}`, bindDn: `cn=admin,${base}`, userSearchBase: base, startTls: true }
+  const ldap = { url: `ldap://${unreachableAddress}`, bindDn: `cn=admin,${base}`, userSearchBase: base, startTls: true }
   for (const provider of [
-    { type: 'OIDC', issuer: `http://${unreachable}`, clientId: 'platform', clientSecret, displayName: 'canary' },
+    { type: 'OIDC', issuer: `http://${unreachableAddress}`, clientId: 'platform', clientSecret, displayName: 'canary' },
     { type: 'LDAP', ...ldap, bindPassword, displayName: 'canary' },
   ]) {
     const { id } = expectStatus(await admin.post(providers, provider), 201)
@@ -38,7 +38,7 @@ export async function usePlatformSecrets(platform: PlatformProcess, api: Platfor
   const { secretsUrl, accessKeyId, registry } = await readRuntimeFile(platform.dataDir)
   const client = new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId))
   const password = randomSecret('registry')
-  const SecretString = JSON.stringify({ [unreachable]: { username: 'canary', password } })
+  const SecretString = JSON.stringify({ [unreachableAddress]: { username: 'canary', password } })
   await client.send(new CreateSecretCommand({ Name: 'platform/registries', SecretString }))
   const names = ['access-keys', 'module-token-keys', 'statement-keys', 'webhook-key', 'module-key']
   const read = names.map((name) => client.send(new GetSecretValueCommand({ SecretId: `platform/${name}` })))
@@ -47,7 +47,9 @@ export async function usePlatformSecrets(platform: PlatformProcess, api: Platfor
   )
   client.destroy()
   const admin = await api.admin
-  await admin.attempt('POST', '/api/modules/install', { json: { imageRef: `${unreachable}/modules/canary:1.0.0` } })
+  await admin.attempt('POST', '/api/modules/install', {
+    json: { imageRef: `${unreachableAddress}/modules/canary:1.0.0` },
+  })
   const privateKeyParameters = [...`${access}${moduleTokens}${statement}`.matchAll(/"d":"([\w-]{30,})"/g)].map(
     ([, parameter = '']) => parameter,
   )

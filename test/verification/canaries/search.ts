@@ -18,8 +18,8 @@ const base64Of = (text: string): string[] =>
   [0, 1, 2].flatMap((offset) => {
     const shifted = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)])
     const encoded = shifted.toString('base64').replace(/=+$/, '')
-    const stable = encoded.slice(offset === 0 ? 0 : offset + 1, Math.floor((shifted.length * 4) / 3) - 1)
-    return [stable, stable.replaceAll('+', '-').replaceAll('/', '_')]
+    const stablePart = encoded.slice(offset === 0 ? 0 : offset + 1, Math.floor((shifted.length * 4) / 3) - 1)
+    return [stablePart, stablePart.replaceAll('+', '-').replaceAll('/', '_')]
   })
 
 function encodingsOf(text: string): Set<string> {

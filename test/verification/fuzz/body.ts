@@ -57,8 +57,13 @@ const protectedMembers =
 const injection: fc.Arbitrary<Change> = fc
   .tuple(fc.nat(), fc.constantFrom<unknown>(marker, `clus_${marker}`, [marker], { id: marker }))
   .map(([index, injected]) => ({ schema, value }) => {
-    const undocumented = protectedMembers.filter((name) => !Object.keys(schema['properties'] ?? {}).includes(name))
-    return { ...(isObject(value) ? value : {}), [undocumented[index % undocumented.length] ?? 'x']: injected }
+    const undocumentedMembers = protectedMembers.filter(
+      (name) => !Object.keys(schema['properties'] ?? {}).includes(name),
+    )
+    return {
+      ...(isObject(value) ? value : {}),
+      [undocumentedMembers[index % undocumentedMembers.length] ?? 'x']: injected,
+    }
   })
 
 const boundary: fc.Arbitrary<Change> = fc.nat(5).map((choice) => ({ schema, value }) => {

@@ -63,27 +63,27 @@ const hasNoInput = ({ parameters, body }: Operation): boolean => parameters.leng
 const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
 
 async function fuzz(operation: Operation, count: number): Promise<void> {
-  const tested = operationNamed(operation.name)
+  const testedOperation = operationNamed(operation.name)
   const mutation = mutationOf(document, operation)
-  let sender = await newSender(tested)
-  const sent = { requests: 0, malformed: 0 }
+  let sender = await newSender(testedOperation)
+  const sentCounts = { requests: 0, malformed: 0 }
   const { response } = await sendWire(operation, sender, toWire(operation, sender.valid))
   if (response.status >= 400 && !withoutSuccess.has(operation.name))
     throw new Error(`The valid request fails: ${response.status} ${response.text}`)
   const mutations = fc.array(mutation, { minLength: 1, maxLength: 2 })
   const property = fc.asyncProperty(mutations, fc.noBias(fc.nat(99)), async (changes, percentile) => {
-    if (++sent.requests % requestsPerSender === 0) sender = await newSender(tested)
+    if (++sentCounts.requests % requestsPerSender === 0) sender = await newSender(testedOperation)
     const { valid } = sender
     const wire = changes.reduce((sent, change) => change(sent, valid), toWire(operation, valid))
     const isCounted = hasNoInput(operation) || isMalformed(operation, wire)
     fc.pre(isCounted || percentile < wellFormedShare(valid))
-    if (isCounted) sent.malformed++
+    if (isCounted) sentCounts.malformed++
     const result = await sendWire(operation, sender, wire)
     const failure = failureOf(operation, wire, result.response, result.writeCount)
     if (failure !== undefined) throw new Error(`${failure.slice(0, 600)}\n${describeWire(wire)}`)
   })
-  for (let round = seed; sent.malformed < count; round++)
-    await fc.assert(property, { numRuns: count - sent.malformed, seed: round, maxSkipsPerRun: 1000 })
+  for (let round = seed; sentCounts.malformed < count; round++)
+    await fc.assert(property, { numRuns: count - sentCounts.malformed, seed: round, maxSkipsPerRun: 1000 })
 }
 
 async function memoryMb(): Promise<number> {

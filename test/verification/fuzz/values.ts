@@ -17,8 +17,8 @@ export const oddText: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }) },
 )
 
-const nested = (levels: number): unknown =>
-  levels === 0 ? 1 : levels % 2 === 0 ? [nested(levels - 1)] : { a: nested(levels - 1) }
+const nestedValue = (levels: number): unknown =>
+  levels === 0 ? 1 : levels % 2 === 0 ? [nestedValue(levels - 1)] : { a: nestedValue(levels - 1) }
 
 const pollutingObjects: readonly unknown[] = [
   Object.fromEntries([['__proto__', { polluted: true }]]),
@@ -31,7 +31,7 @@ const pollutingObjects: readonly unknown[] = [
 export const oddValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(null, true, false, 0, -1, 1.5, 2 ** 31, -(2 ** 31) - 1, 2 ** 53, 1e200, 5e-324),
   fc.constantFrom<unknown>([], {}, [[]], [null], ...pollutingObjects),
-  fc.constantFrom(3, 17, 40).map(nested),
+  fc.constantFrom(3, 17, 40).map(nestedValue),
   fc.constantFrom(2, 101, 3000).map((length) => Array.from({ length }, (_, index) => index)),
   fc.constantFrom(3, 300).map((size) => Object.fromEntries(Array.from({ length: size }, (_, i) => [`k${i}`, i]))),
   fc.nat(rawTexts.length - 1).map((index) => `raw-json:${index}`),

@@ -38,9 +38,13 @@ export async function startLoad({ userCount, pauseMs = 0, settings, clockFile, o
   )
   const folder = resources.use(await temporaryFolder())
   const api = await platform.setUp()
-  const [connected, disconnected] = [await api.newCluster(), await api.newCluster()]
-  const targets = { connectedId: connected.id, disconnectedId: disconnected.id, ledger: join(folder.path, 'ledger') }
-  const relay = resources.use(runRelayCommand(connected.relayCommand, folder.path))
+  const [connectedCluster, disconnectedCluster] = [await api.newCluster(), await api.newCluster()]
+  const targets = {
+    connectedId: connectedCluster.id,
+    disconnectedId: disconnectedCluster.id,
+    ledger: join(folder.path, 'ledger'),
+  }
+  const relay = resources.use(runRelayCommand(connectedCluster.relayCommand, folder.path))
   const [stats, acknowledged] = [newClientStats(), newAcknowledged()]
   const anonymous = new RetryingClient(platform.url, api.contract, stats)
   const newUser = async () => ({ anonymous, targets, acknowledged, ...(await createUser(api, anonymous)) })
@@ -48,15 +52,17 @@ export async function startLoad({ userCount, pauseMs = 0, settings, clockFile, o
     userActions(user).filter(({ name }) => !omitted.includes(name)),
   )
   const begin = () => {
-    const stopped = new AbortController()
-    const running = users.map((actions, index) => runActions(actions, stats, seed + index, pauseMs, stopped.signal))
+    const stopping = new AbortController()
+    const runningUsers = users.map((actions, index) =>
+      runActions(actions, stats, seed + index, pauseMs, stopping.signal),
+    )
     return async () => {
-      stopped.abort()
-      await Promise.all(running)
+      stopping.abort()
+      await Promise.all(runningUsers)
     }
   }
-  const owned = resources.move()
-  const dispose = () => owned.disposeAsync()
+  const ownedResources = resources.move()
+  const dispose = () => ownedResources.disposeAsync()
   return { platform, api, relay, targets, stats, acknowledged, begin, [Symbol.asyncDispose]: dispose }
 }
 

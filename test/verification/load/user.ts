@@ -23,7 +23,7 @@ interface Options {
 
 const jobs = '/api/v1/jobs'
 /** No change of the clock expires these jobs. */
-const patient = { deliverWithinSeconds: 3 * 86_400 }
+const longDelivery = { deliverWithinSeconds: 3 * 86_400 }
 const notifications = '/api/v1/notifications'
 
 /** The actions of a simulated user, in any order. They throw if the platform rejects them. */
@@ -46,7 +46,7 @@ export function userActions({ anonymous, tokens, relay, targets, acknowledged }:
     },
     async function runScript() {
       const line = `line ${randomUUID()}`
-      acknowledged.executed.set(line, await submit(targets.connectedId, script(line), patient))
+      acknowledged.executed.set(line, await submit(targets.connectedId, script(line), longDelivery))
     },
     async function submitUndeliverable() {
       const isCancelled = acknowledged.undelivered.size % 2 === 0
@@ -59,7 +59,7 @@ export function userActions({ anonymous, tokens, relay, targets, acknowledged }:
     async function submitBatch() {
       const lines = Array.from({ length: 3 }, () => `line ${randomUUID()}`)
       const body = {
-        jobs: lines.map((line) => ({ ...jobFor(targets.connectedId, script(line)), ...patient })),
+        jobs: lines.map((line) => ({ ...jobFor(targets.connectedId, script(line)), ...longDelivery })),
         maxConcurrency: 2,
       }
       const { batchId: id, jobIds } = expectStatus(await client.post(`${jobs}/batch`, body), 202)

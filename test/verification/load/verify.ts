@@ -14,20 +14,20 @@ export async function verifyLoad(load: Load): Promise<{ lost: string[]; duplicat
   const { acknowledged } = load
   const admin = await load.api.admin
   const expected = [...acknowledged.executed.keys(), ...acknowledged.batches.flatMap((batch) => batch.lines)]
-  const lost = [
+  const lostItems = [
     ...(await lostRecords(admin, load)),
     ...(await lostJobs(admin, load)),
     ...(await problemsOf(acknowledged.batches, lostBatch)),
   ]
   const lines = (await readWrittenLines(load.targets.ledger)).toSorted()
-  lost.push(...expected.filter((line) => !lines.includes(line)).map((line) => `script not run: ${line}`))
+  lostItems.push(...expected.filter((line) => !lines.includes(line)).map((line) => `script not run: ${line}`))
   const duplicates = [
-    ...repeated(lines).map((line) => `script run twice: ${line}`),
+    ...repeatedIds(lines).map((line) => `script run twice: ${line}`),
     ...(await unacknowledged(admin, load)),
     ...(await auditProblems(admin)),
     ...(await repeatedNotifications(acknowledged.batches)),
   ]
-  return { lost, duplicates }
+  return { lost: lostItems, duplicates }
 }
 
 async function problemsOf<Item>(items: Iterable<Item>, check: (item: Item) => Promise<string | undefined>) {
@@ -93,19 +93,21 @@ async function lostBatch({ id, lines, read }: AcceptedBatch): Promise<string | u
   return isComplete ? undefined : `${id}: ${status} ${JSON.stringify(counts)} of ${lines.length}`
 }
 
-const repeated = (sorted: readonly string[]): string[] => sorted.filter((each, index) => each === sorted[index + 1])
+const repeatedIds = (sorted: readonly string[]): string[] => sorted.filter((each, index) => each === sorted[index + 1])
 
 /** Resources that are listed twice or were never acknowledged. An abandoned call may have succeeded. */
 async function unacknowledged(admin: Client, { acknowledged, stats }: Load): Promise<string[]> {
   const { executed, undelivered, completed, batches, clusters } = acknowledged
   const batchJobs = batches.flatMap(({ jobIds }) => jobIds)
   const clusterIds = clusters.map(({ id }) => id)
-  const known = new Set([...executed.values(), ...undelivered, ...completed, ...batchJobs, ...clusterIds])
-  const listed = [...(await readPages(admin, '/api/v1/jobs')), ...(await readPages(admin, '/api/v1/clusters'))]
-  const unknown = listed.filter(({ id, createdAt, name }) => !known.has(id) && (createdAt ?? name.startsWith('loaded')))
+  const knownIds = new Set([...executed.values(), ...undelivered, ...completed, ...batchJobs, ...clusterIds])
+  const listedItems = [...(await readPages(admin, '/api/v1/jobs')), ...(await readPages(admin, '/api/v1/clusters'))]
+  const unknownItems = listedItems.filter(
+    ({ id, createdAt, name }) => !knownIds.has(id) && (createdAt ?? name.startsWith('loaded')),
+  )
   return [
-    ...repeated(listed.map(({ id }) => String(id)).toSorted()).map((id) => `listed twice: ${id}`),
-    ...unknown.slice(stats.abandoned.length).map(({ id }) => `never acknowledged: ${id}`),
+    ...repeatedIds(listedItems.map(({ id }) => String(id)).toSorted()).map((id) => `listed twice: ${id}`),
+    ...unknownItems.slice(stats.abandoned.length).map(({ id }) => `never acknowledged: ${id}`),
   ]
 }
 
@@ -127,19 +129,19 @@ async function auditProblems(admin: Client): Promise<string[]> {
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   const parts = await exportParts(admin, '/api/v1/platform/audit/export?format=ndjson')
   const entries = parts.flatMap(parseLines)
-  const single = entries.filter(({ action }) => singleActions.has(action))
-  const names = single.map(({ action, resource }) => `${action} ${resource}`).toSorted()
-  const broken = firstInvalidSeq(chainStartOf(organisationId), entries)
+  const singleEntries = entries.filter(({ action }) => singleActions.has(action))
+  const names = singleEntries.map(({ action, resource }) => `${action} ${resource}`).toSorted()
+  const brokenSeq = firstInvalidSeq(chainStartOf(organisationId), entries)
   return [
-    ...repeated(names).map((name) => `audited twice: ${name}`),
-    ...(broken === undefined ? [] : [`the audit chain is broken at ${broken}`]),
+    ...repeatedIds(names).map((name) => `audited twice: ${name}`),
+    ...(brokenSeq === undefined ? [] : [`the audit chain is broken at ${brokenSeq}`]),
   ]
 }
 
 async function repeatedNotifications(batches: readonly AcceptedBatch[]): Promise<string[]> {
   const lists = [...new Set(batches.map(({ read }) => read))].map(async (read) => {
     const { items } = expectStatus(await read('/api/v1/notifications?type=BatchFinished&pageSize=100'), 200)
-    return repeated(items.map(({ resource }: any) => String(resource)).toSorted())
+    return repeatedIds(items.map(({ resource }: any) => String(resource)).toSorted())
   })
   return (await Promise.all(lists)).flat().map((resource) => `notified twice: ${resource}`)
 }

@@ -41,9 +41,9 @@ export async function deliver(bodies: readonly string[], handler: QueueHandler) 
   const events: string[][] = []
   for (let messages = await receive(QueueUrl); messages.length > 0; messages = await receive(QueueUrl)) {
     events.push(messages.map(({ Body = '' }) => Body))
-    const failed = failedIds(await handler(sqsEvent(messages, arn)), messages)
+    const failedMessageIds = failedIds(await handler(sqsEvent(messages, arn)), messages)
     for (const { ReceiptHandle, MessageId = '' } of messages) {
-      if (!failed.has(MessageId)) await client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }))
+      if (!failedMessageIds.has(MessageId)) await client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle }))
       else await client.send(new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 }))
     }
   }

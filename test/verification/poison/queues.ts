@@ -178,8 +178,10 @@ const webhooks: Queue = {
 const eventIds = (body: Buffer): string[] => JSON.parse(body.toString()).events.map(({ id }: { id: string }) => id)
 
 export const instance: Instance = await runInstance((_, response) => {
-  const handled = eventIds(instance.requests.at(-1)?.body ?? Buffer.of())
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ handled, failed: [] }))
+  const handledIds = eventIds(instance.requests.at(-1)?.body ?? Buffer.of())
+  response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ handled: handledIds, failed: [] }))
 })
 
 const modules: Queue = {
@@ -190,12 +192,12 @@ const modules: Queue = {
     const release = releaseFor(moduleId)
     await putModule(release, { deployment: { ...deploymentOf(release), handle: instance.deployment.handle } })
     const { record, event } = await clusterDeleted(organisationId)
-    const stored = {
+    const storedState = {
       event: JSON.stringify(cloudEvent(event, record)),
       publisher: 'key tests',
       ttl: nowSeconds() + 3600,
     }
-    await transact([replace(keys.moduleEvent(moduleId, event.id), stored)])
+    await transact([replace(keys.moduleEvent(moduleId, event.id), storedState)])
     const isDoneOnce = async () => {
       const received = instance.requests.flatMap(({ body }) => eventIds(body)).filter((id) => id === event.id)
       return received.length === 1 && (await query(keys.moduleEvents(moduleId))).items.length === 0

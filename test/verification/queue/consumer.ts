@@ -23,7 +23,7 @@ export interface Handled extends Record<Queue, number> {
   redelivered: number
 }
 
-const handled: Handled = { batches: 0, events: 0, failed: 0, resent: 0, redelivered: 0 }
+const handledCounts: Handled = { batches: 0, events: 0, failed: 0, resent: 0, redelivered: 0 }
 const random = seededRandom(Number(process.argv[2]))
 const succeeded = new Set<string>()
 const client = new SQSClient()
@@ -33,14 +33,14 @@ const urlOf = (queue: Queue): string => process.env[`PLAT_QUEUE_${queue.toUpperC
 async function invoke(queue: Queue, event: SqsEvent): Promise<SqsBatchResponse> {
   const result = await consumers[queue](event)
   if (!('batchItemFailures' in result)) throw new Error(`The function of ${queue} returned no batch response.`)
-  const failed = new Set(result.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
-  handled[queue] += event.Records.length
-  handled.failed += failed.size
-  handled.redelivered += event.Records.filter(({ messageId }) => succeeded.has(messageId)).length
-  for (const { messageId, body } of event.Records.filter((record) => !failed.has(record.messageId))) {
+  const failedMessageIds = new Set(result.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
+  handledCounts[queue] += event.Records.length
+  handledCounts.failed += failedMessageIds.size
+  handledCounts.redelivered += event.Records.filter(({ messageId }) => succeeded.has(messageId)).length
+  for (const { messageId, body } of event.Records.filter((record) => !failedMessageIds.has(record.messageId))) {
     succeeded.add(messageId)
     if (random() >= resendRate) continue
-    handled.resent++
+    handledCounts.resent++
     const DelaySeconds = Math.floor(random() * 4)
     await client.send(new SendMessageCommand({ QueueUrl: urlOf(queue), MessageBody: body, DelaySeconds }))
   }
@@ -65,7 +65,7 @@ function startPoller(queue: Queue): QueuePoller {
 
 const pollers = (['batches', 'events'] as const).map(startPoller)
 process.on('message', (message) => {
-  const stopped = message === 'stop' ? Promise.all(pollers.map((poller) => poller.stop())) : undefined
-  void Promise.resolve(stopped).then(() => process.send?.(handled))
+  const stopping = message === 'stop' ? Promise.all(pollers.map((poller) => poller.stop())) : undefined
+  void Promise.resolve(stopping).then(() => process.send?.(handledCounts))
 })
 process.on('disconnect', () => process.exit())

@@ -31,14 +31,14 @@ const clusters: Difference = ({ clusters, idle }, own, items) =>
     const jobs = jobsOf(own).filter(({ clusterId }) => clusterId === id)
     const { size: listed } = record?.['listedJobs'] instanceof Set ? record['listedJobs'] : new Set()
     const inbox = items.filter(({ pk }) => pk === `CLUSTER#${id}#INBOX`).length + listed
-    const dispatched = withStatus(jobs, 'Queued').filter(({ isThrottled }) => isThrottled === undefined).length
-    const counted = [
+    const dispatchedCount = withStatus(jobs, 'Queued').filter(({ isThrottled }) => isThrottled === undefined).length
+    const countedJobs = [
       record?.['jobs'] ?? 0,
       record?.['activeJobs'],
       Number(record?.['waitingJobs'] ?? 0) + listed,
-      dispatched,
+      dispatchedCount,
     ]
-    return difference(id, counted, [jobs.length, withStatus(jobs, 'Queued', 'Running').length, inbox, inbox])
+    return difference(id, countedJobs, [jobs.length, withStatus(jobs, 'Queued', 'Running').length, inbox, inbox])
   })
 
 const runs: Difference = ({ runs, toRun }) => [
@@ -52,10 +52,12 @@ const batches: Difference = ({ batchIds }, own) =>
     if (record === undefined) return [`${id} is missing`]
     const batch = parseBatch(record)
     const jobs = jobsOf(own).filter(({ batchId }) => batchId === id)
-    const recounted = countByStatus(jobs.map(({ status }) => ({ status: String(status) })))
+    const recountedStatuses = countByStatus(jobs.map(({ status }) => ({ status: String(status) })))
     const counted: Record<string, number> = { ...countsOf(batch) }
     return [
-      ...Object.keys(recounted).flatMap((status) => difference(`${id} ${status}`, counted[status], recounted[status])),
+      ...Object.keys(recountedStatuses).flatMap((status) =>
+        difference(`${id} ${status}`, counted[status], recountedStatuses[status]),
+      ),
       ...difference(`jobs of ${id}`, batch.submittedCount, jobs.length),
       ...(batch.finishedAtMs === undefined ? [`${id} has not ended`] : []),
     ]
@@ -100,7 +102,7 @@ const audit: Difference = async ({ caller, audited }, own) => {
 }
 
 const notifications: Difference = async ({ caller, batchIds }, own) => {
-  const failed = withStatus(jobsOf(own), 'Failed').filter(({ batchId }) => batchId === undefined)
+  const failedJobs = withStatus(jobsOf(own), 'Failed').filter(({ batchId }) => batchId === undefined)
   const { entries } = await Notification.readFeed(caller)
   const details = new Map(own.filter(endsWith('#NOTIFICATION')).map((item) => [item['sk'], item]))
   const resources = entries
@@ -111,7 +113,7 @@ const notifications: Difference = async ({ caller, batchIds }, own) => {
     ...difference(
       'notifications',
       resources.toSorted(),
-      [...failed.map(({ id }) => String(id)), ...batchIds].toSorted(),
+      [...failedJobs.map(({ id }) => String(id)), ...batchIds].toSorted(),
     ),
     ...difference('unread', await unreadCount(caller), entries.length),
   ]

@@ -28,12 +28,12 @@ export interface Tenant {
 
 export async function newTenant(count: number): Promise<Tenant> {
   const caller = await newCaller()
-  const idle = await enrolledCluster(caller)
+  const idleCluster = await enrolledCluster(caller)
   const clusters: EnrolledCluster[] = []
   // One after the other: they change the head of the same list.
   while (clusters.length < count) clusters.push(await enrolledCluster(caller))
   const audited = { 'cluster.register': count + 1, 'relay.enroll': count + 1 }
-  return { caller, clusters, idle, batchIds: [], toRun: 0, runs: new Map(), audited }
+  return { caller, clusters, idle: idleCluster, batchIds: [], toRun: 0, runs: new Map(), audited }
 }
 
 export async function submitLoad(tenant: Tenant, load: Load): Promise<void> {

@@ -30,15 +30,15 @@ export async function interleave<Result>(
   scheduler: Scheduler,
   tasks: readonly (() => Promise<Result>)[],
 ): Promise<PromiseSettledResult<Result>[]> {
-  let changed = Promise.withResolvers<void>()
+  let change = Promise.withResolvers<void>()
   const notify = () => {
-    changed.resolve()
-    changed = Promise.withResolvers()
+    change.resolve()
+    change = Promise.withResolvers()
   }
-  const started: Caller[] = []
+  const startedCallers: Caller[] = []
   const allHeld = async () => {
-    while (!started.every(({ heldCalls, isDone }) => heldCalls > 0 || isDone)) {
-      const isTimedOut = await Promise.race([changed.promise, delay(idleTimeoutMs, true, { ref: false })])
+    while (!startedCallers.every(({ heldCalls, isDone }) => heldCalls > 0 || isDone)) {
+      const isTimedOut = await Promise.race([change.promise, delay(idleTimeoutMs, true, { ref: false })])
       if (isTimedOut === true && scheduler.count() > 0) return
     }
   }
@@ -46,7 +46,7 @@ export async function interleave<Result>(
   // Start one task after the other, so that a seed always produces the same schedule.
   for (const [index, task] of tasks.entries()) {
     const caller = newCaller(scheduler, `caller ${index + 1}`, notify)
-    started.push(caller)
+    startedCallers.push(caller)
     const finish = () => {
       caller.isDone = true
       notify()
@@ -55,7 +55,7 @@ export async function interleave<Result>(
     await allHeld()
   }
   const settled = Promise.allSettled(results)
-  while (!started.every(({ isDone }) => isDone)) {
+  while (!startedCallers.every(({ isDone }) => isDone)) {
     await allHeld()
     if (scheduler.count() > 0) await scheduler.waitNext(1)
   }

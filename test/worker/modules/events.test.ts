@@ -96,9 +96,9 @@ test('redelivers events that a worker could not delete, and the module handles e
   vi.stubEnv('PLAT_FAILPOINT', 'module.delivered=throw')
   vi.resetModules()
   // The failpoint is read at import, so the failing worker is a separate import.
-  const failing = await import('@platform/worker/modules/deliver-events')
+  const crashingWorker = await import('@platform/worker/modules/deliver-events')
   vi.unstubAllEnvs()
-  await expect(failing.deliverPending(id, pick)).rejects.toThrow('Failpoint')
+  await expect(crashingWorker.deliverPending(id, pick)).rejects.toThrow('Failpoint')
   expect(await pendingCount(id)).toBe(3)
   await deliver(id)
   expect(await pendingCount(id)).toBe(3)
@@ -110,8 +110,8 @@ test('redelivers events that a worker could not delete, and the module handles e
 test('drops an event after five failed deliveries with increasing delays', async () => {
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 5)
-  const [first, bad = '', ...rest] = subjects
-  await setBehaviour(id, { events: { subject: bad, how: 'throw' } })
+  const [first, badSubject = '', ...rest] = subjects
+  await setBehaviour(id, { events: { subject: badSubject, how: 'throw' } })
   await deliver(id)
   expect(await subjectsOf(id)).toEqual([first, ...rest])
   expect(await pendingCount(id)).toBe(1)
@@ -133,8 +133,8 @@ test('drops an event after five failed deliveries with increasing delays', async
 test('drops an event that crashes the module before the module fails, and delivers the others', async () => {
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 3)
-  const [, bad = '', last] = subjects
-  await setBehaviour(id, { events: { subject: bad, how: 'exit' } })
+  const [, badSubject = '', last] = subjects
+  await setBehaviour(id, { events: { subject: badSubject, how: 'exit' } })
   const isResponding = (request: () => Promise<unknown>) =>
     waitFor('the module responds', async () =>
       request().then(
@@ -144,7 +144,7 @@ test('drops an event that crashes the module before the module fails, and delive
     )
   // A restarted module has its default behaviour.
   while ((await pendingCount(id)) > 0) {
-    await isResponding(() => setBehaviour(id, { events: { subject: bad, how: 'exit' } }))
+    await isResponding(() => setBehaviour(id, { events: { subject: badSubject, how: 'exit' } }))
     await deliver(id)
     advanceClock(second)
   }
@@ -209,12 +209,12 @@ test('drops events that were queued for another publisher, also while an upgrade
   await switchTo('other')
   await deliver(id)
   expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, []])
-  const kept = await publishUserCreated(newId('org'))
+  const keptEvents = await publishUserCreated(newId('org'))
   const hasSwitched = beforeCommand(/^Query/, () => switchTo('tests'))
   await deliver(id)
   expect([hasSwitched(), await pendingCount(id)]).toEqual([true, 1])
   await deliver(id)
-  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, kept])
+  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, keptEvents])
 })
 
 test('supervision enqueues a message for pending events', async () => {

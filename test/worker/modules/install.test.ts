@@ -32,8 +32,8 @@ import { claimed, pendingOperation } from '../../core/support/operations.ts'
 await bootstrapPlatform()
 
 const setUp = async () => ({ caller: await newCaller(undefined, 'PlatformAdmin'), id: newModuleId() })
-const completed = (names: string[]) => names.map((name) => ({ name, status: 'Completed' }))
-const running = ['configure', 'start']
+const completedSteps = (names: string[]) => names.map((name) => ({ name, status: 'Completed' }))
+const runningHooks = ['configure', 'start']
 
 async function comparableTraces(id: string) {
   const traces = await storedTraces(id)
@@ -46,7 +46,7 @@ describe('an installation', () => {
     const job = await install(caller, { id, subscribes: ['platform.cluster.deleted'] })
     const steps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish']
     expect(job).toMatchObject({ status: 'Completed', result: { output: 'Version 1.0.0 runs.', exitCode: 0 } })
-    expect(job.steps).toMatchObject(completed(steps))
+    expect(job.steps).toMatchObject(completedSteps(steps))
     const module = { state: 'Running', health: 'Healthy', verified: true, verifiedBy: 'tests', warnings: [] }
     expect(await Module.read(id)).toMatchObject({ ...module, checks: [{ name: 'behaviour', status: 'Healthy' }] })
     expect('jobId' in (await Module.read(id))).toBe(false)
@@ -59,7 +59,7 @@ describe('an installation', () => {
       permissions: [],
       publisher: 'key tests',
     })
-    expect((await readActorLog(id)).hooks).toEqual(running)
+    expect((await readActorLog(id)).hooks).toEqual(runningHooks)
     const events = await takeEvents(caller)
     const names = ['job.queued', 'job.started', 'job.completed', 'module.installed', 'module.installing']
     expect(events.map(({ name }) => name).toSorted()).toEqual([...names, `module.${id}.configured`].toSorted())
@@ -86,13 +86,13 @@ describe('an installation', () => {
       expect(job.result?.output).toContain(reason)
       expect(job.steps?.find(({ status }) => status === 'Failed')?.name).toBe(step)
       expect(await storedTraces(id)).toEqual(noTraces)
-      const [failed, ...others] = (await takeEvents(caller)).filter(({ name }) => name === 'module.failed')
-      expect([failed?.data, others]).toEqual([
+      const [failureEvent, ...others] = (await takeEvents(caller)).filter(({ name }) => name === 'module.failed')
+      expect([failureEvent?.data, others]).toEqual([
         { moduleId: id, version: '1.0.0', jobId: job.id, code, message: expect.any(String) },
         [],
       ])
-      expect(job.result?.output).toBe(`${failed?.data.message} (${code})`)
-      expect((await readActorLog(neighbour)).hooks).toEqual(running)
+      expect(job.result?.output).toBe(`${failureEvent?.data.message} (${code})`)
+      expect((await readActorLog(neighbour)).hooks).toEqual(runningHooks)
     },
   )
 
@@ -104,7 +104,7 @@ describe('an installation', () => {
     await Promise.all(requests.map((request) => runModuleOperation(request, pick)))
     for (const [index, id] of ids.entries()) {
       expect((await Job.read(caller, requests[index]?.jobId ?? '')).status).toBe('Completed')
-      expect((await readActorLog(id)).hooks).toEqual(running)
+      expect((await readActorLog(id)).hooks).toEqual(runningHooks)
       expect(JSON.parse(String((await storedTraces(id)).claim)).deployment.moduleId).toBe(id)
     }
   })
@@ -160,12 +160,12 @@ test('an uninstallation stops a module and removes all traces', async () => {
   await runModuleOperation(request, pick)
   const job = await Job.read(caller, request.jobId)
   expect(job).toMatchObject({ status: 'Completed', result: { output: 'The module is uninstalled.' } })
-  expect(job.steps).toMatchObject(completed(['stop', 'remove']))
+  expect(job.steps).toMatchObject(completedSteps(['stop', 'remove']))
   expect(await storedTraces(id)).toEqual(noTraces)
   expect(output.filter((line) => line.includes('hook stop'))).toHaveLength(1)
   const events = (await takeEvents(caller)).filter(({ name }) => name.startsWith('module.'))
   expect(events).toMatchObject([{ name: 'module.uninstalled', data: { moduleId: id, version: '1.0.0' } }])
-  expect((await readActorLog(neighbour)).hooks).toEqual(running)
+  expect((await readActorLog(neighbour)).hooks).toEqual(runningHooks)
 })
 
 describe('an upgrade', () => {
@@ -178,7 +178,7 @@ describe('an upgrade', () => {
     const request = await requestInstall(caller, reference)
     const upgrading = runModuleOperation(request, pick)
     expect(await Module.read(id)).toMatchObject({ state: 'Upgrading', version: '1.0.0', jobId: request.jobId })
-    expect((await readActorLog(id)).hooks).toEqual(running)
+    expect((await readActorLog(id)).hooks).toEqual(runningHooks)
     await upgrading
     expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Completed' })
     const { row, claim, deployments } = await storedTraces(id)
@@ -186,8 +186,8 @@ describe('an upgrade', () => {
     expect([deployments, JSON.parse(String(claim)).deployment]).toEqual([[row?.deployment?.id], row?.deployment])
     expect(row?.deployment?.id).not.toBe(old?.deployment?.id)
     expect(output.filter((line) => line.includes('hook stop'))).toHaveLength(1)
-    const installed = (await takeEvents(caller)).find(({ name }) => name === 'module.installed')
-    expect(installed?.data).toMatchObject({ version: '1.1.0', previousVersion: '1.0.0' })
+    const installEvent = (await takeEvents(caller)).find(({ name }) => name === 'module.installed')
+    expect(installEvent?.data).toMatchObject({ version: '1.1.0', previousVersion: '1.0.0' })
   })
 
   test('keeps the old release unchanged when it fails', async () => {
@@ -196,7 +196,7 @@ describe('an upgrade', () => {
     const before = await comparableTraces(id)
     expect((await install(caller, { id, version: '1.1.0', throwsIn: 'start' })).status).toBe('Failed')
     expect(await comparableTraces(id)).toEqual(before)
-    expect((await readActorLog(id)).hooks).toEqual(running)
+    expect((await readActorLog(id)).hooks).toEqual(runningHooks)
   })
 
   test('completes although the old release fails to stop', async () => {
@@ -218,7 +218,7 @@ describe('an upgrade', () => {
     const result = { output: `Module ${other} already uses the API path /api/${other}.` }
     expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Failed', result })
     expect(await Module.read(id)).toMatchObject({ state: 'Running', version: '1.0.0', apiBasePath: `/api/${id}` })
-    expect((await readActorLog(other)).hooks).toEqual(running)
+    expect((await readActorLog(other)).hooks).toEqual(runningHooks)
   })
 
   test('repairs a failed module, and changes nothing if it fails itself', async () => {
@@ -255,9 +255,9 @@ test.each(sampled(interruptions, 5))('resumes an %s that stops at %s', async (na
   vi.stubEnv('PLAT_FAILPOINT', `${failpoint}=throw`)
   vi.resetModules()
   // The failpoint is read at import, so the failing worker is a separate import.
-  const failing = await import('../../core/support/module-operations.ts')
+  const crashingWorker = await import('../../core/support/module-operations.ts')
   vi.unstubAllEnvs()
-  await failing.runModuleOperation(operation.accepted, pick).catch(() => undefined)
+  await crashingWorker.runModuleOperation(operation.accepted, pick).catch(() => undefined)
   const { status } = await Job.read(operation.caller, operation.accepted.jobId)
   expect(status).toBe(failpoint === 'module.published' ? 'Completed' : 'Running')
   advanceClock(operationLeaseMs + 1)

@@ -39,7 +39,7 @@ function idOf(command: string): string {
   return how === undefined ? name : misbehavingId(how as Failure, hook as Hook)
 }
 
-const short = { hookMs: 1000, probeMs: 300 }
+const shortLimits = { hookMs: 1000, probeMs: 300 }
 const navSlots: NavSlot[] = [
   { slotId: 'nav.primary', id: 'calm', label: 'Calm', icon: 'sailboat', route: '/modules/calm', order: 200 },
 ]
@@ -63,7 +63,7 @@ describe('loading', () => {
     const candidates = await Promise.all(commands.map((command) => candidate(runtime, command)))
     const order: string[] = []
     const onPhase = (moduleId: string, phase: LoadPhase) => void order.push(`${phase} ${moduleId}`)
-    await runLifecycle(runtime, candidates, { ...short, onPhase })
+    await runLifecycle(runtime, candidates, { ...shortLimits, onPhase })
     const timesOf = (pattern: RegExp) =>
       candidates
         .flatMap(({ deployment }) => runtime.lines(deployment))
@@ -98,9 +98,9 @@ describe('loading', () => {
     const onPhase = (moduleId: string): void => {
       if (moduleId === 'calm') throw new Error('The lease is lost.')
     }
-    await expect(runLifecycle(runtime, candidates, { ...short, onPhase })).rejects.toThrow('lease is lost')
-    const slow = candidates[1]?.deployment
-    expect(slow && runtime.lines(slow).map(({ message }) => message)).toContain('configured')
+    await expect(runLifecycle(runtime, candidates, { ...shortLimits, onPhase })).rejects.toThrow('lease is lost')
+    const slowDeployment = candidates[1]?.deployment
+    expect(slowDeployment && runtime.lines(slowDeployment).map(({ message }) => message)).toContain('configured')
   })
 })
 
@@ -133,7 +133,7 @@ describe('a module fails', () => {
     const runtime = moduleProcesses()
     const commands = failures.map(([command]) => command).filter((command) => isLong || !isRepeated(command))
     const candidates = await Promise.all([...commands, 'calm'].map((name) => candidate(runtime, name)))
-    const results = await runLifecycle(runtime, candidates, short)
+    const results = await runLifecycle(runtime, candidates, shortLimits)
     for (const [index, [command, code, message]] of failures.filter(([name]) => commands.includes(name)).entries()) {
       const error = { code, message: expect.stringMatching(message) }
       expect(results[index], command).toMatchObject({ moduleId: idOf(command), outcome: 'Failed', error })
@@ -148,10 +148,10 @@ describe('a module fails', () => {
     const runtime = moduleProcesses()
     const [killed, stopped] = [await candidate(runtime, 'publishes'), await candidate(runtime, 'calm')]
     await runtime.end(killed.deployment, 'SIGKILL')
-    await runLifecycle(runtime, [stopped], short)
+    await runLifecycle(runtime, [stopped], shortLimits)
     const stop = { method: 'POST', path: '/_platform/v1/stop' }
     await runtime.request(stopped.deployment, stop, { timeoutMs: 5000, maxBytes: 1000 })
-    expect(await runLifecycle(runtime, [killed, stopped], short)).toMatchObject([
+    expect(await runLifecycle(runtime, [killed, stopped], shortLimits)).toMatchObject([
       { outcome: 'Failed', error: { code: 'PLAT-MOD-5004' } },
       { outcome: 'Failed', error: { code: 'PLAT-MOD-5004', message: expect.stringContaining('Stopped') } },
     ])
@@ -184,7 +184,7 @@ describe('warnings', () => {
   const one: NavSlot = { slotId: 'nav.primary', id: 'one', label: 'One', icon: 'hand', route: '/modules/m', order: 100 }
   const two: NavSlot = { ...one, slotId: 'nav.settings', id: 'two', icon: 'cog', route: '/modules/m/two' }
   const { order, route, ...others } = one
-  const reordered: NavSlot = { order, route, ...others }
+  const reorderedSlot: NavSlot = { order, route, ...others }
   const description: Description = {
     sdkVersion: '0.3.0',
     id: 'm',
@@ -199,7 +199,7 @@ describe('warnings', () => {
   test.for([
     ['the same slots', [one, two], []],
     ['another order of slots', [two, one], []],
-    ['another order of members', [reordered, two], []],
+    ['another order of members', [reorderedSlot, two], []],
     ['a missing slot', [one], [slotWarning]],
     ['an additional slot', [one, two, { ...one, id: 'three' }], [slotWarning]],
     ['a duplicate slot', [one, two, two], [slotWarning]],
@@ -226,7 +226,7 @@ describe('warnings', () => {
   })
 })
 
-async function running(command: string, { isLoaded = true } = {}) {
+async function runModule(command: string, { isLoaded = true } = {}) {
   const runtime = moduleProcesses()
   const module = await candidate(runtime, command)
   if (isLoaded) await runLifecycle(runtime, [module], { hookMs: 1000, probeMs: 0 })
@@ -237,7 +237,7 @@ const check = (name: string, path = `/health/${name}`) => ({ name, path, tags: [
 
 describe('a probe', () => {
   test('calls the health endpoint and every check of the manifest', async () => {
-    const { runtime, deployment } = await running('calm')
+    const { runtime, deployment } = await runModule('calm')
     const manifest = manifestFor('calm', { healthChecks: [check('calmness'), check('missing')] })
     const times = { durationMs: expect.any(Number), checkedAtMs: expect.any(Number) }
     expect(await probe(runtime, deployment, manifest)).toEqual({
@@ -252,7 +252,7 @@ describe('a probe', () => {
   })
 
   test('distinguishes an unhealthy module from one that does not respond', async () => {
-    const { runtime, deployment } = await running('unhealthy')
+    const { runtime, deployment } = await runModule('unhealthy')
     const manifest = manifestFor('unhealthy', { healthChecks: [check('database')] })
     expect(await probe(runtime, deployment, manifest)).toMatchObject({
       isResponding: true,
@@ -270,17 +270,17 @@ describe('a probe', () => {
 
 describe('a job', () => {
   test('completes, and its published events are returned', async () => {
-    const { runtime, deployment } = await running('calm')
+    const { runtime, deployment } = await runModule('calm')
     expect(await runJob(runtime, deployment, 'count', 5000)).toEqual({
       outcome: 'Completed',
       published: [{ type: 'module.calm.counted', data: { to: 1 } }],
     })
-    const unknown = { outcome: 'Failed', message: expect.stringContaining('There is no job') }
-    expect(await runJob(runtime, deployment, '../describe', 5000)).toMatchObject(unknown)
+    const unknownJob = { outcome: 'Failed', message: expect.stringContaining('There is no job') }
+    expect(await runJob(runtime, deployment, '../describe', 5000)).toMatchObject(unknownJob)
   })
 
   test('fails after its time limit, and is skipped while it runs', async () => {
-    const { runtime, deployment } = await running('slow-job')
+    const { runtime, deployment } = await runModule('slow-job')
     const message = 'The job forever took longer than 200 ms.'
     expect(await runJob(runtime, deployment, 'forever', 200)).toMatchObject({ outcome: 'Failed', message })
     expect(await runJob(runtime, deployment, 'forever', 200)).toEqual({ outcome: 'Skipped', published: [] })
@@ -288,7 +288,7 @@ describe('a job', () => {
 })
 
 test('delivers events, and returns what handlers publish', async () => {
-  const { runtime, deployment } = await running('publishes')
+  const { runtime, deployment } = await runModule('publishes')
   expect(await deliverEvents(runtime, deployment, [cloudEvent('evt_1'), cloudEvent('evt_2')])).toEqual({
     handled: ['evt_1', 'evt_2'],
     failed: [],
@@ -296,19 +296,29 @@ test('delivers events, and returns what handlers publish', async () => {
   })
 })
 
-const invalid = ['answers-garbage', 'no-protocol', 'breaks-off', 'answers-wrong-json', 'answers-much', 'never-answers']
+const invalidModules = [
+  'answers-garbage',
+  'no-protocol',
+  'breaks-off',
+  'answers-wrong-json',
+  'answers-much',
+  'never-answers',
+]
 
-test.for(invalid.slice(0, isLong ? undefined : 3))(
+test.for(invalidModules.slice(0, isLong ? undefined : 3))(
   'reports a failure of each call to a module that is %s',
   async (name) => {
-    const { runtime, deployment } = await running(name, { isLoaded: false })
+    const { runtime, deployment } = await runModule(name, { isLoaded: false })
     const failure = expect.stringMatching(/./)
     const manifest = manifestFor(name, { healthChecks: [check('up', '/health'), check('down', '/nowhere')] })
-    const [up, down] = (await probe(runtime, deployment, manifest, { timeoutMs: 500 })).checks
+    const [upCheck, downCheck] = (await probe(runtime, deployment, manifest, { timeoutMs: 500 })).checks
     // Without further information, the status of the response is the result.
     const isUp = /no-protocol|garbage|wrong-json/.test(name)
     const isDown = !/garbage|wrong-json/.test(name)
-    expect([up?.status, down?.status]).toEqual([isUp ? 'Healthy' : 'Unhealthy', isDown ? 'Unhealthy' : 'Healthy'])
+    expect([upCheck?.status, downCheck?.status]).toEqual([
+      isUp ? 'Healthy' : 'Unhealthy',
+      isDown ? 'Unhealthy' : 'Healthy',
+    ])
     const job = await runJob(runtime, deployment, 'beat', 200)
     expect(job).toMatchObject({ outcome: 'Failed', message: failure })
     const delivery = await deliverEvents(runtime, deployment, [cloudEvent('evt_1')], 200)
@@ -317,7 +327,7 @@ test.for(invalid.slice(0, isLong ? undefined : 3))(
 )
 
 test('counts only delivered events as handled', async () => {
-  const { runtime, deployment } = await running('answers-other-events', { isLoaded: false })
+  const { runtime, deployment } = await runModule('answers-other-events', { isLoaded: false })
   expect(await deliverEvents(runtime, deployment, [cloudEvent('evt_1'), cloudEvent('evt_2')])).toEqual({
     handled: ['evt_1'],
     failed: [{ id: 'evt_2', message: 'No reason reported.' }],
@@ -327,7 +337,7 @@ test('counts only delivered events as handled', async () => {
 
 describe('a shutdown', () => {
   test('stops a module, disposes of it and removes it', async () => {
-    const { runtime, deployment } = await running('publishes')
+    const { runtime, deployment } = await runModule('publishes')
     const { problems, published } = await shutDown(runtime, deployment)
     expect(problems).toEqual([])
     expect(published.map(({ type }) => type)).toEqual(['module.publishes.stopped', 'module.publishes.disposed'])
@@ -339,7 +349,7 @@ describe('a shutdown', () => {
     ['hooks throws dispose', ['dispose: This module throws.']],
     ...(isLong ? [['hooks hangs stop', ['stop: stop took longer than 3000 ms.']] as const] : []),
   ] as const)('disposes of and removes a module that %s', async ([command, expected]) => {
-    const { runtime, deployment } = await running(command)
+    const { runtime, deployment } = await runModule(command)
     let output = ''
     const remove = runtime.remove.bind(runtime)
     runtime.remove = async (removed, graceMs) => {
@@ -353,7 +363,7 @@ describe('a shutdown', () => {
   })
 
   test.for(['hooks exits stop', 'ends-soon'])('removes a module that exits: %s', async (command) => {
-    const { runtime, deployment } = await running(command)
+    const { runtime, deployment } = await runModule(command)
     if (command === 'ends-soon') await runtime.ended(deployment)
     expect((await shutDown(runtime, deployment, { graceMs: 300 })).problems.length).toBeGreaterThan(0)
     expect(await runtime.list()).toEqual([])
@@ -363,14 +373,14 @@ describe('a shutdown', () => {
   test.for(['ignores-sigterm', ...(isLong ? ['hooks spins stop'] : [])])(
     'kills a module that does not exit: %s',
     async (command) => {
-      const { runtime, deployment } = await running(command)
+      const { runtime, deployment } = await runModule(command)
       await shutDown(runtime, deployment, { graceMs: 300 })
       expect(await runtime.list()).toEqual([])
     },
   )
 
   test('throws if the runtime cannot remove the module, and can be repeated', async () => {
-    const { runtime, deployment } = await running('calm')
+    const { runtime, deployment } = await runModule('calm')
     const remove = runtime.remove.bind(runtime)
     runtime.remove = () => Promise.reject(new Error('The host is unavailable.'))
     await expect(shutDown(runtime, deployment)).rejects.toThrow('The host is unavailable.')
@@ -386,12 +396,13 @@ describe('published events', () => {
     return { 'x-platform-published': Buffer.from(text).toString('base64url') }
   }
   const event = { type: 'module.hello.greeted', subject: 'ada', data: { count: 1 } }
-  const nested = (levels: number): Record<string, unknown> => (levels === 0 ? {} : { deeper: nested(levels - 1) })
+  const nestedData = (levels: number): Record<string, unknown> =>
+    levels === 0 ? {} : { deeper: nestedData(levels - 1) }
 
   test('have the module as their subject by default', () => {
     const { type, ...others } = event
-    const published = [{ type, data: {} }, event]
-    expect(ownEvents('hello', published)).toEqual([
+    const publishedEvents = [{ type, data: {} }, event]
+    expect(ownEvents('hello', publishedEvents)).toEqual([
       { name: type, subject: 'hello', data: {} },
       { name: type, ...others },
     ])
@@ -405,16 +416,16 @@ describe('published events', () => {
     ['with a long name', { type: `module.hello.${'x'.repeat(200)}` }],
     ['with a long subject', { subject: 'x'.repeat(201) }],
     ['with too much data', { data: { text: 'x'.repeat(8192) } }],
-    ['with deeply nested data', { data: nested(17) }],
+    ['with deeply nested data', { data: nestedData(17) }],
   ])('are dropped %s', (_, change) => {
     expect(ownEvents('hello', [{ ...event, ...change }])).toEqual([])
   })
 
   test('are limited to those that an SDK sends, in order', () => {
     const events = Array.from({ length: 30 }, (_, index) => ({ ...event, data: { index } }))
-    const kept = events.slice(0, publishedLimits.events)
-    expect(ownEvents('hello', events).map(({ data }) => data)).toEqual(kept.map(({ data }) => data))
-    expect(publishedIn('hello', header(events))).toEqual(kept)
+    const keptEvents = events.slice(0, publishedLimits.events)
+    expect(ownEvents('hello', events).map(({ data }) => data)).toEqual(keptEvents.map(({ data }) => data))
+    expect(publishedIn('hello', header(events))).toEqual(keptEvents)
     expect(publishedIn('hello', {})).toEqual([])
   })
 

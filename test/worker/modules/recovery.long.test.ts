@@ -45,7 +45,7 @@ const withoutRemove = async () => ({ ...runtime, remove: unavailable })
 
 beforeEach(async () => void (await receiveMessages(config.PLAT_QUEUE_INSTALLS)))
 
-async function restarted(images?: string) {
+async function restartRuntime(images?: string) {
   const other = await openRuntime(newModuleId(), images)
   onTestFinished(() => other.close(0))
   return { other, tick: () => supervise(async () => other) }
@@ -54,7 +54,7 @@ async function restarted(images?: string) {
 test('restarts all modules, configures all before it starts any, and updates their routes', async () => {
   const { caller, id: slow } = await runningModule({ configureMs: 500 })
   const { id: fast } = await runningModule()
-  const { other, tick } = await restarted()
+  const { other, tick } = await restartRuntime()
   output.length = 0
   await Promise.all([tick(), tick()])
   const ids = (await other.list()).map(({ deployment }) => deployment.moduleId)
@@ -83,7 +83,7 @@ test('fails a module that cannot be configured after a restart, and runs the oth
   const { caller, id } = await runningModule({ asks: `http://127.0.0.1:${port}/` })
   const { id: neighbour } = await runningModule()
   mayConfigure = false
-  const { other, tick } = await restarted()
+  const { other, tick } = await restartRuntime()
   await tick()
   expect(await Module.read(id)).toMatchObject({
     state: 'Failed',
@@ -110,7 +110,7 @@ test('fails a module that cannot be configured after a restart, and runs the oth
 
 test('counts a missed heartbeat while an image is unavailable, and runs the module later', async () => {
   const { id } = await runningModule()
-  const { other, tick } = await restarted('no-images')
+  const { other, tick } = await restartRuntime('no-images')
   await registry.stopDuring(tick)
   expect((await storedTraces(id)).row?.state).toBe('Running')
   expect((await storedTraces(id)).health).toMatchObject({ missed: 1 })
@@ -123,7 +123,7 @@ test('counts a missed heartbeat while an image is unavailable, and runs the modu
 test('runs the hooks of a module that a killed worker has deployed', async () => {
   const { id } = await runningModule({ configureMs: 100 })
   const { row } = await storedTraces(id)
-  const { other, tick } = await restarted()
+  const { other, tick } = await restartRuntime()
   const { organisationId, release, deployment } = row!
   const { moduleId, version, repository, digest } = release
   const assignment = {
@@ -146,8 +146,8 @@ test('runs the hooks of a module that a killed worker has deployed', async () =>
 
 test('removes a deployment without a module, but none of a running operation', async () => {
   const caller = await admin()
-  const [stray, id] = [newModuleId(), newModuleId()]
-  const { digest } = await pushModule({ id: stray })
+  const [strayId, id] = [newModuleId(), newModuleId()]
+  const { digest } = await pushModule({ id: strayId })
   const assignment = {
     version: '1.0.0',
     digest,
@@ -155,13 +155,13 @@ test('removes a deployment without a module, but none of a running operation', a
     startsItself: true,
     mayRunAsProcess: false,
   }
-  const repository = `${registry.host}/modules/${stray}`
-  await runtime.deploy({ ...assignment, id: `${stray}-x`, moduleId: stray, repository })
+  const repository = `${registry.host}/modules/${strayId}`
+  await runtime.deploy({ ...assignment, id: `${strayId}-x`, moduleId: strayId, repository })
   const { reference } = await pushModule({ id, configureMs: 1500 })
   const working = runModuleOperation(await requestInstall(caller, reference), pick)
   await waitFor('the module is deployed', async () => (await storedTraces(id)).deployments.length > 0)
   await supervise(pick)
-  expect((await storedTraces(stray)).deployments).toEqual([])
+  expect((await storedTraces(strayId)).deployments).toEqual([])
   expect((await storedTraces(id)).deployments).toHaveLength(1)
   await working
   expect((await Module.read(id)).state).toBe('Running')
@@ -183,17 +183,17 @@ test('starts and removes nothing while the deployments are unknown', async () =>
 test('retries an installation after the registry was unreachable', async () => {
   const [caller, id] = [await admin(), newModuleId()]
   const { reference } = await pushModule({ id })
-  const accepted = await requestInstall(caller, reference)
+  const acceptedInstall = await requestInstall(caller, reference)
   await receiveMessages(config.PLAT_QUEUE_INSTALLS)
-  await registry.stopDuring(() => runModuleOperation(accepted, pick))
-  const job = await Job.read(caller, accepted.jobId)
+  await registry.stopDuring(() => runModuleOperation(acceptedInstall, pick))
+  const job = await Job.read(caller, acceptedInstall.jobId)
   expect(job).toMatchObject({ status: 'Running', steps: [{ name: 'verify', status: 'Running' }, {}, {}, {}, {}, {}] })
   expect(job.steps?.[0]?.message).toContain('Retrying after')
-  await runModuleOperation(accepted, pick)
-  expect((await Job.read(caller, accepted.jobId)).status).toBe('Running')
+  await runModuleOperation(acceptedInstall, pick)
+  expect((await Job.read(caller, acceptedInstall.jobId)).status).toBe('Running')
   advanceClock(5001)
-  await runModuleOperation(accepted, pick)
-  expect((await Job.read(caller, accepted.jobId)).status).toBe('Completed')
+  await runModuleOperation(acceptedInstall, pick)
+  expect((await Job.read(caller, acceptedInstall.jobId)).status).toBe('Completed')
 })
 
 test('fails an installation without traces after five attempts', async () => {
@@ -249,14 +249,14 @@ test('completes an uninstallation whose message is dead-lettered', async () => {
 test('a worker that has lost its lease removes nothing of its successor', async () => {
   const { caller, id, accepted } = await cases.installation()
   const [begun, deployed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
-  const slow = async () => ({
+  const slowRuntime = async () => ({
     ...runtime,
     deploy: () => {
       begun.resolve()
       return deployed.promise
     },
   })
-  const working = runModuleOperation(accepted, slow)
+  const working = runModuleOperation(accepted, slowRuntime)
   await begun.promise
   expireLease()
   await runModuleOperation(accepted, pick)
@@ -315,10 +315,10 @@ test.each(kills)('completes an %s whose worker was killed at any store call, %s 
 })
 
 async function stoppableRuntime() {
-  const { other: opened } = await restarted()
+  const { other: opened } = await restartRuntime()
   let isStopped = false
   const fail = () => Promise.reject(new RuntimeError('unavailable', 'The module host does not answer.'))
-  const guarded: ModuleRuntime = {
+  const guardedRuntime: ModuleRuntime = {
     ...opened,
     deploy: (spec) => (isStopped ? fail() : opened.deploy(spec)),
     list: () => (isStopped ? fail() : opened.list()),
@@ -328,7 +328,7 @@ async function stoppableRuntime() {
     isStopped = true
     await opened.close(1000)
   }
-  return { stop, pick: async () => guarded }
+  return { stop, pick: async () => guardedRuntime }
 }
 
 test('does not fail modules that are being restarted when the platform stops', async () => {

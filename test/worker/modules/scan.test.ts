@@ -106,24 +106,24 @@ test('does not write an unchanged repository', async () => {
 })
 
 test('verifies signatures at every scan: a signature may be added, and a key may expire', async () => {
-  const [late, early] = [newModuleId(), newModuleId()]
-  const { digest } = await pushModule({ id: late, signer: 'stranger' })
-  await pushModule({ id: early, signer: temporaryKey })
-  const sources = [late, early].map(sourceOf).join(', ')
+  const [lateId, earlyId] = [newModuleId(), newModuleId()]
+  const { digest } = await pushModule({ id: lateId, signer: 'stranger' })
+  await pushModule({ id: earlyId, signer: temporaryKey })
+  const sources = [lateId, earlyId].map(sourceOf).join(', ')
   await scan(sources)
-  expect(await releasesOf(late)).toMatchObject([
+  expect(await releasesOf(lateId)).toMatchObject([
     { isVerified: false, reason: expect.stringContaining('no trusted key') },
   ])
-  expect(await releasesOf(early)).toMatchObject([{ isVerified: true, verifiedBy: 'for a day' }])
-  await signImage(client, `modules/${late}`, digest, registry.keys.trusted.privateKeyPem, { layout: 'tag' })
+  expect(await releasesOf(earlyId)).toMatchObject([{ isVerified: true, verifiedBy: 'for a day' }])
+  await signImage(client, `modules/${lateId}`, digest, registry.keys.trusted.privateKeyPem, { layout: 'tag' })
   advanceClock(2 * dayMs)
   await scan(sources)
-  const [release] = (await releasesOf(late)) ?? []
+  const [release] = (await releasesOf(lateId)) ?? []
   expect(release).toMatchObject({ isVerified: true, verifiedBy: 'tests' })
   expect('reason' in (release ?? {})).toBe(false)
-  const [expired] = (await releasesOf(early)) ?? []
-  expect(expired).toMatchObject({ isVerified: false, reason: expect.stringContaining('not valid now') })
-  expect('verifiedBy' in (expired ?? {})).toBe(false)
+  const [expiredRelease] = (await releasesOf(earlyId)) ?? []
+  expect(expiredRelease).toMatchObject({ isVerified: false, reason: expect.stringContaining('not valid now') })
+  expect('verifiedBy' in (expiredRelease ?? {})).toBe(false)
 })
 
 test('ignores images that are not modules, and reports broken modules at every scan', async () => {
@@ -139,9 +139,9 @@ test('ignores images that are not modules, and reports broken modules at every s
   for (let round = 0; round < 2; round++) {
     await scan(sourceOf(id))
     expect((await releasesOf(id))?.map(({ version }) => version)).toEqual(['1.0.0'])
-    const reported = (await problems()) ?? []
-    expect(reported).toHaveLength(4)
-    expect(reported.every((problem) => problem.startsWith(`${sourceOf(id)}: sha256:`))).toBe(true)
+    const reportedProblems = (await problems()) ?? []
+    expect(reportedProblems).toHaveLength(4)
+    expect(reportedProblems.every((problem) => problem.startsWith(`${sourceOf(id)}: sha256:`))).toBe(true)
   }
 })
 
@@ -189,19 +189,19 @@ test('an unresponsive registry or a missing repository delays no other', async (
   const id = newModuleId()
   await pushModule({ id })
   const nowhere = newModuleId()
-  const silent = Array.from({ length: 30 }, (_, index) => `${unresponsiveHost}/modules/m${index}`)
-  await scan([...silent, sourceOf(nowhere), sourceOf(id)].join(','))
+  const silentSources = Array.from({ length: 30 }, (_, index) => `${unresponsiveHost}/modules/m${index}`)
+  await scan([...silentSources, sourceOf(nowhere), sourceOf(id)].join(','))
   expect(await releasesOf(id)).toHaveLength(1)
-  const reported = (await problems()) ?? []
-  expect(reported.filter((problem) => problem.startsWith(unresponsiveHost)).length).toBeLessThanOrEqual(4)
-  expect(reported.filter((problem) => problem.startsWith(sourceOf(nowhere)))).toHaveLength(1)
+  const reportedProblems = (await problems()) ?? []
+  expect(reportedProblems.filter((problem) => problem.startsWith(unresponsiveHost)).length).toBeLessThanOrEqual(4)
+  expect(reportedProblems.filter((problem) => problem.startsWith(sourceOf(nowhere)))).toHaveLength(1)
 })
 
 test.runIf(isLong)('limits the scan to the newest tags', async () => {
   const id = newModuleId()
   await pushModule({ id, version: '2.0.0', tags: ['2.0.0'] })
-  const old = await pushModule({ id, version: '1.0.0', tags: ['0-old'] })
-  const { bytes, descriptor } = (await client.manifest(`modules/${id}`, old.digest))!
+  const oldImage = await pushModule({ id, version: '1.0.0', tags: ['0-old'] })
+  const { bytes, descriptor } = (await client.manifest(`modules/${id}`, oldImage.digest))!
   const tags = Array.from({ length: 2 * releaseLimit + 5 }, (_, index) => `build-${index}`)
   for (const tag of tags) await client.putManifest(`modules/${id}`, tag, bytes, descriptor.mediaType)
   const requests = await requestsOf(() => scan(sourceOf(id)))

@@ -79,12 +79,12 @@ test.each(['Degraded', 'Unhealthy'] as const)(
     await tick()
     await tick()
     expect(await Module.read(id)).toMatchObject({ health: status, checks: [{ status }] })
-    const changed = { name: 'module.health_changed', moduleId: id, version: '1.0.0' }
-    expect(await takeEventData(caller)).toEqual([{ ...changed, health: status, previousHealth: 'Healthy' }])
+    const healthEvent = { name: 'module.health_changed', moduleId: id, version: '1.0.0' }
+    expect(await takeEventData(caller)).toEqual([{ ...healthEvent, health: status, previousHealth: 'Healthy' }])
     await setBehaviour(id, { status: 'Healthy' })
     await tick()
     await tick()
-    expect(await takeEventData(caller)).toEqual([{ ...changed, health: 'Healthy', previousHealth: status }])
+    expect(await takeEventData(caller)).toEqual([{ ...healthEvent, health: 'Healthy', previousHealth: status }])
   },
 )
 
@@ -204,9 +204,13 @@ describe('background jobs', () => {
     advanceClock(60 * secondMs)
     await tick()
     expect((await Module.read(id)).health).toBe('Unhealthy')
-    const failing = { name: 'background-jobs', status: 'Unhealthy', description: expect.stringContaining(': work.') }
+    const failingCheck = {
+      name: 'background-jobs',
+      status: 'Unhealthy',
+      description: expect.stringContaining(': work.'),
+    }
     const { aggregate, checks } = await readyModule()
-    expect([aggregate, checks.at(-1)]).toMatchObject(['Degraded', failing])
+    expect([aggregate, checks.at(-1)]).toMatchObject(['Degraded', failingCheck])
     expect(await takeEventData(caller)).toMatchObject([
       { name: 'module.heartbeat_missed', backgroundJobId: 'work', missed: 2 },
       { name: 'module.health_changed' },
@@ -267,13 +271,13 @@ describe('job schedule', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 300 }), ticks, (intervalSeconds, steps) => {
         let atMs = 1_000_000
-        const due = dueTicks(
+        const ticks = dueTicks(
           intervalSeconds,
           steps.map((step) => (atMs += step)),
         )
         const toleranceMs = Math.min(5000, intervalSeconds * 500)
-        const slotOf = (ms: number) => Math.floor((ms - (due[0] ?? 0) + toleranceMs) / (intervalSeconds * 1000))
-        expect(new Set(due.map(slotOf)).size).toBe(due.length)
+        const slotOf = (ms: number) => Math.floor((ms - (ticks[0] ?? 0) + toleranceMs) / (intervalSeconds * 1000))
+        expect(new Set(ticks.map(slotOf)).size).toBe(ticks.length)
       }),
       { seed: 4 },
     )
@@ -306,7 +310,7 @@ test.each([
 
 async function pausedHealthCheck() {
   const [responded, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const slow: ModuleRuntime = {
+  const slowRuntime: ModuleRuntime = {
     ...runtime,
     request: async (...input) => {
       const response = await runtime.request(...input)
@@ -315,7 +319,7 @@ async function pausedHealthCheck() {
       return response
     },
   }
-  const supervising = supervise(async () => slow)
+  const supervising = supervise(async () => slowRuntime)
   await responded.promise
   return async () => {
     resumed.resolve()

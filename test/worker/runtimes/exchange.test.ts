@@ -64,10 +64,10 @@ test('sends the token of the platform, and no other', async () => {
   const connection = { Connection: 'keep-alive, x-platform-token', 'Transfer-Encoding': 'chunked' }
   const headers = { 'X-Platform-Token': 'forged', ...connection }
   const response = await callInstance(server.socketPath, 'ours', { ...get, headers }, limits)
-  const sent: string[] = JSON.parse(textOf(response)).map((text: string) => text.toLowerCase())
-  expect(sent.filter((_, index) => sent[index - 1] === tokenHeader)).toEqual(['ours'])
-  expect(sent.filter((_, index) => sent[index - 1] === 'connection')).toEqual(['close'])
-  expect(sent).not.toContain('transfer-encoding')
+  const sentHeaders: string[] = JSON.parse(textOf(response)).map((text: string) => text.toLowerCase())
+  expect(sentHeaders.filter((_, index) => sentHeaders[index - 1] === tokenHeader)).toEqual(['ours'])
+  expect(sentHeaders.filter((_, index) => sentHeaders[index - 1] === 'connection')).toEqual(['close'])
+  expect(sentHeaders).not.toContain('transfer-encoding')
 })
 
 test('removes cookies and connection headers from a response', async () => {
@@ -128,10 +128,10 @@ test('accepts a response of exactly the limit, and rejects one byte more', async
   await using server = await serveHttp(({ url }, outgoing) => {
     outgoing.end(Buffer.alloc(Number(url?.slice(1))))
   })
-  const sized = (bytes: number): Promise<ModuleResponse> =>
+  const responseOfSize = (bytes: number): Promise<ModuleResponse> =>
     sendRequest(server, { method: 'GET', path: `/${bytes}` }, { ...limits, maxBytes: 100_000 })
-  expect((await sized(100_000)).body.length).toBe(100_000)
-  await expect(sized(100_001)).rejects.toMatchObject({ problem: 'too_large' })
+  expect((await responseOfSize(100_000)).body.length).toBe(100_000)
+  await expect(responseOfSize(100_001)).rejects.toMatchObject({ problem: 'too_large' })
   await server.waitUntilIdle()
 })
 

@@ -59,8 +59,8 @@ test('removes leftover images except those that are held or needed', async () =>
   const images = again()
   await images.hold(image)
   await images.removeOthers(others.slice(0, 1).map(({ digest }) => digest))
-  const kept = [image, ...others.slice(0, 1)].map(({ digest }) => digest.replace(':', '-'))
-  expect((await readdir(folder.path)).toSorted()).toEqual(kept.toSorted())
+  const keptFolders = [image, ...others.slice(0, 1)].map(({ digest }) => digest.replace(':', '-'))
+  expect((await readdir(folder.path)).toSorted()).toEqual(keptFolders.toSorted())
 })
 
 test('fetches an image again if it is requested during its removal', async () => {
@@ -79,8 +79,8 @@ test('does not hold an image that could not be fetched, and retries', async () =
   const { images, image, registry } = await imagesIn(folder.path)
   const blobs = new Map(registry.blobs)
   for (const key of blobs.keys()) registry.blobs.set(key, Buffer.from('broken'))
-  const failed = [images.hold(image), images.hold(image)]
-  for (const { status } of await Promise.allSettled(failed)) expect(status).toBe('rejected')
+  const failedHolds = [images.hold(image), images.hold(image)]
+  for (const { status } of await Promise.allSettled(failedHolds)) expect(status).toBe('rejected')
   await expect(images.hold(image)).rejects.toBeInstanceOf(RuntimeError)
   expect(await readdir(folder.path)).toEqual([])
   for (const [key, bytes] of blobs) registry.blobs.set(key, bytes)
@@ -104,7 +104,7 @@ test('fetches an image again if it is incomplete, its metadata is broken or it w
     expect(await mainOf((await again().hold(image)).root)).toBe('content')
   }
   expect(fetches()).toBe(5)
-  const copied = await imagesIn(copy.path)
-  const { root } = await copied.images.hold(image)
-  expect([root.startsWith(copy.path), copied.fetches()]).toEqual([true, 1])
+  const copiedImages = await imagesIn(copy.path)
+  const { root } = await copiedImages.images.hold(image)
+  expect([root.startsWith(copy.path), copiedImages.fetches()]).toEqual([true, 1])
 })

@@ -20,7 +20,7 @@ import { waitFor } from '../../support/wait-for.ts'
 import { Program } from '../../support/program.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-const denied = { error: 'ERR_ACCESS_DENIED' }
+const accessDenied = { error: 'ERR_ACCESS_DENIED' }
 
 test('an instance can read only its image, and write only to its temporary folder', async () => {
   await using runtime = await localRuntime('process')
@@ -29,23 +29,25 @@ test('an instance can read only its image, and write only to its temporary folde
   const evaluate = (expression: string) => evaluateInModule(runtime, one, expression)
   const fs = `(await import('node:fs'))`
   expect(await evaluate(`${fs}.readdirSync('.')`)).toEqual(['main.mjs'])
-  expect(await evaluate(`${fs}.readFileSync('/etc/passwd', 'utf8')`)).toEqual(denied)
-  expect(await evaluate(`${fs}.readdirSync(${JSON.stringify(runtime.folder)})`)).toEqual(denied)
-  expect(await evaluate(`${fs}.writeFileSync('main.mjs', '')`)).toEqual(denied)
-  expect(await evaluate(`${fs}.writeFileSync('/tmp/of-a-module', '')`)).toEqual(denied)
-  const own = `(await import('node:os')).tmpdir() + '/a'`
-  expect(await evaluate(`${fs}.writeFileSync(${own}, 'kept') ?? ${fs}.readFileSync(${own}, 'utf8')`)).toBe('kept')
-  const others: string = await evaluateInModule(runtime, two, own)
-  expect(await evaluate(`${fs}.writeFileSync(${JSON.stringify(others)}, '')`)).toEqual(denied)
-  expect(await evaluate(`${fs}.symlinkSync('/etc/passwd', ${own} + 'b')`)).toEqual(denied)
+  expect(await evaluate(`${fs}.readFileSync('/etc/passwd', 'utf8')`)).toEqual(accessDenied)
+  expect(await evaluate(`${fs}.readdirSync(${JSON.stringify(runtime.folder)})`)).toEqual(accessDenied)
+  expect(await evaluate(`${fs}.writeFileSync('main.mjs', '')`)).toEqual(accessDenied)
+  expect(await evaluate(`${fs}.writeFileSync('/tmp/of-a-module', '')`)).toEqual(accessDenied)
+  const ownFile = `(await import('node:os')).tmpdir() + '/a'`
+  expect(await evaluate(`${fs}.writeFileSync(${ownFile}, 'kept') ?? ${fs}.readFileSync(${ownFile}, 'utf8')`)).toBe(
+    'kept',
+  )
+  const others: string = await evaluateInModule(runtime, two, ownFile)
+  expect(await evaluate(`${fs}.writeFileSync(${JSON.stringify(others)}, '')`)).toEqual(accessDenied)
+  expect(await evaluate(`${fs}.symlinkSync('/etc/passwd', ${ownFile} + 'b')`)).toEqual(accessDenied)
 })
 
 test('an instance cannot start programs, threads, add-ons or a debugger', async () => {
   await using runtime = await localRuntime('process')
   const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet')))
   const evaluate = (expression: string) => evaluateInModule(runtime, deployment, expression)
-  expect(await evaluate(`(await import('node:child_process')).execFileSync('/bin/true')`)).toEqual(denied)
-  expect(await evaluate(`new (await import('node:worker_threads')).Worker('0', { eval: true })`)).toEqual(denied)
+  expect(await evaluate(`(await import('node:child_process')).execFileSync('/bin/true')`)).toEqual(accessDenied)
+  expect(await evaluate(`new (await import('node:worker_threads')).Worker('0', { eval: true })`)).toEqual(accessDenied)
   expect(await evaluate(`process.dlopen({ exports: {} }, '/lib/x.node')`)).toEqual({ error: 'ERR_DLOPEN_DISABLED' })
   expect(await evaluate(`(await import('node:inspector')).open()`)).toMatchObject({ error: expect.any(String) })
 })
@@ -121,7 +123,7 @@ describe('an image cannot weaken its isolation', () => {
     expect(env['TMPDIR']).toContain(runtime.folder)
   })
 
-  const rejected: Record<string, ImageToBuild['config']> = {
+  const rejectedConfigs: Record<string, ImageToBuild['config']> = {
     'another program': { Entrypoint: ['/usr/bin/python3'], Cmd: ['main.py'] },
     'a shell': { Entrypoint: ['/bin/sh', '-c'], Cmd: ['node main.mjs'] },
     'options of Node': { Cmd: ['node', '--allow-child-process', 'main.mjs'] },
@@ -134,7 +136,7 @@ describe('an image cannot weaken its isolation', () => {
     'an invalid working directory': { WorkingDir: '/a\0b' },
     'no command': { Cmd: [] },
   }
-  test.each(Object.entries(rejected))('with %s as its command', async (_name, config) => {
+  test.each(Object.entries(rejectedConfigs))('with %s as its command', async (_name, config) => {
     await using runtime = await localRuntime('process')
     const image = await pushProgram(runtime.registry, 'rejected', '', config && { config })
     await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({
@@ -146,9 +148,9 @@ describe('an image cannot weaken its isolation', () => {
 
   test('with a path outside of its root', async () => {
     await using runtime = await localRuntime('process')
-    const climbing = { Cmd: ['node', '../../../../../../../../app/main.mjs'], WorkingDir: '/app/../../..' }
+    const climbingConfig = { Cmd: ['node', '../../../../../../../../app/main.mjs'], WorkingDir: '/app/../../..' }
     const source = `console.log('at', process.cwd()); process.exit(1)`
-    const image = await pushProgram(runtime.registry, 'climbing', source, { config: climbing })
+    const image = await pushProgram(runtime.registry, 'climbing', source, { config: climbingConfig })
     await expect(runtime.deploy(deploymentSpecOf(image))).rejects.toMatchObject({ problem: 'init_failed' })
     expect(await runtime.line(/^at /)).toMatch(new RegExp(`^at ${runtime.folder}/images/.*/root/?$`))
   })

@@ -96,22 +96,22 @@ test('waits while another process changes the function', async ({ fixtures }) =>
 })
 
 test('does not publish a change of another process as its own', async ({ fixtures }) => {
-  const [mine, theirs] = await twoSpecs(fixtures)
+  const [ownSpec, otherSpec] = await twoSpecs(fixtures)
   const runtime = fixtures.another(
     {},
-    beforePublish(() => fixtures.runtime.deploy(theirs)),
+    beforePublish(() => fixtures.runtime.deploy(otherSpec)),
   )
-  expect(await lambdaResourcesOf(fixtures, await runtime.deploy(mine))).toEqual([mine.id, mine.digest])
+  expect(await lambdaResourcesOf(fixtures, await runtime.deploy(ownSpec))).toEqual([ownSpec.id, ownSpec.digest])
   expect(await versionsOf(fixtures)).toHaveLength(3)
 })
 
 test('returns a version that another worker has published for the same deployment', async ({ fixtures }) => {
-  const [mine, theirs] = await twoSpecs(fixtures)
+  const [ownSpec, otherSpec] = await twoSpecs(fixtures)
   const overtake = async () => {
-    await fixtures.runtime.deploy(mine)
-    await fixtures.runtime.deploy(theirs)
+    await fixtures.runtime.deploy(ownSpec)
+    await fixtures.runtime.deploy(otherSpec)
   }
-  expect((await fixtures.another({}, beforePublish(overtake)).deploy(mine)).handle).toBe('mod-words:1')
+  expect((await fixtures.another({}, beforePublish(overtake)).deploy(ownSpec)).handle).toBe('mod-words:1')
   expect(await versionsOf(fixtures)).toHaveLength(3)
 })
 
@@ -191,7 +191,9 @@ test.for(sampled(['after', 'before'] as const))(
 test('keeps the previous release if Lambda cannot unpack an image', async ({ fixtures }) => {
   const { runtime, target, registry } = fixtures
   const one = await deployWord(fixtures, 'one')
-  const broken = deploymentSpecOf(await pushProgram(registry, 'modules/words', 'broken', { labels: { is: 'broken' } }))
+  const brokenSpec = deploymentSpecOf(
+    await pushProgram(registry, 'modules/words', 'broken', { labels: { is: 'broken' } }),
+  )
   const putManifest = target.putManifest.bind(target)
   target.putManifest = async (repository, ...rest) => {
     const { layers } = JSON.parse(Buffer.from(rest[1]).toString())
@@ -199,7 +201,7 @@ test('keeps the previous release if Lambda cannot unpack an image', async ({ fix
     return putManifest(repository, ...rest)
   }
   const message = expect.stringContaining('sha256:')
-  await expect(runtime.deploy(broken)).rejects.toMatchObject({ problem: 'refused', message })
+  await expect(runtime.deploy(brokenSpec)).rejects.toMatchObject({ problem: 'refused', message })
   target.putManifest = putManifest
   expect(await runtime.list()).toContainEqual({ deployment: one, state: 'running', crashes: 0 })
   const next = await wordSpec(fixtures, 'next')
@@ -222,11 +224,11 @@ test('retries the first release of a module after Lambda could not unpack it', a
 
 test('limits function names to 64 characters and keeps them unique', () => {
   expect(functionNameOf('platform-mod', 'hello')).toBe('platform-mod-hello')
-  const long = 'x'.repeat(49)
-  const names = ['a', 'b'].map((end) => functionNameOf('platform-production-mod', `${long}${end}`))
+  const longText = 'x'.repeat(49)
+  const names = ['a', 'b'].map((end) => functionNameOf('platform-production-mod', `${longText}${end}`))
   expect(names.map((name) => name.length)).toEqual([64, 64])
   expect(names[0]).not.toBe(names[1])
-  expect(functionNameOf('platform-mod', `${long}a`)).toBe(`platform-mod-${long}a`)
+  expect(functionNameOf('platform-mod', `${longText}a`)).toBe(`platform-mod-${longText}a`)
 })
 
 const unpublished = async ({ runtime }: LambdaFixtures) =>
@@ -259,8 +261,10 @@ test('clears the environment when it removes the newest release first', async ({
   const { runtime } = fixtures
   const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
   await runtime.remove(two, 0)
-  const latest = await fixtures.client.send(new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' }))
-  expect(latest.Environment?.Variables ?? {}).toEqual({})
+  const latestConfiguration = await fixtures.client.send(
+    new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' }),
+  )
+  expect(latestConfiguration.Environment?.Variables ?? {}).toEqual({})
   expect(await deploymentsOf(runtime)).toEqual([one])
   await runtime.remove(one, 0)
   expect(await runtime.list()).toEqual([])
@@ -289,18 +293,18 @@ test('waits while the function is being changed', async ({ fixtures }) => {
 
 test('lists and removes a deployment that was never published', async ({ fixtures }) => {
   const one = await deployWord(fixtures, 'one')
-  const failing = fixtures.another({}, async ({ method, path }, send) => {
+  const failingRuntime = fixtures.another({}, async ({ method, path }, send) => {
     if (method === 'POST' && path.endsWith('/versions')) throw new Error('The worker is killed.')
     return send()
   })
   const spec = await wordSpec(fixtures, 'two')
-  await expect(failing.deploy(spec)).rejects.toMatchObject({ problem: 'unavailable' })
+  await expect(failingRuntime.deploy(spec)).rejects.toMatchObject({ problem: 'unavailable' })
   const deployment = await unpublished(fixtures)
   expect(deployment).toMatchObject({ id: spec.id, handle: 'mod-words:$LATEST' })
   await fixtures.runtime.remove(deployment!, 0)
   expect(await deploymentsOf(fixtures.runtime)).toEqual([one])
   const other = await wordSpec(fixtures, 'alone', 'modules/alone')
-  await expect(failing.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
+  await expect(failingRuntime.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
   await fixtures.runtime.remove((await unpublished(fixtures))!, 0)
   expect(await versionsOf(fixtures, 'mod-alone').catch(({ name }) => name)).toBe('ResourceNotFoundException')
 })
@@ -308,11 +312,11 @@ test('lists and removes a deployment that was never published', async ({ fixture
 test('keeps the function for a deployment in progress when it removes the last release', async ({ fixtures }) => {
   const one = await deployWord(fixtures, 'one')
   const spec = await wordSpec(fixtures, 'two')
-  const slow = fixtures.another({}, async ({ method, path }, send) => {
+  const slowRuntime = fixtures.another({}, async ({ method, path }, send) => {
     if (method === 'POST' && path.endsWith('/versions')) await fixtures.runtime.remove(one, 0)
     return send()
   })
-  const two = await slow.deploy(spec)
+  const two = await slowRuntime.deploy(spec)
   expect(await lambdaResourcesOf(fixtures, two)).toEqual([spec.id, spec.digest])
   expect(await deploymentsOf(fixtures.runtime)).toEqual([two])
 })
@@ -321,15 +325,15 @@ test('creates a function again if it was deleted during a deployment', async ({ 
   const one = await deployWord(fixtures, 'one')
   const spec = await wordSpec(fixtures, 'two')
   let isRemoved = false
-  const slow = fixtures.another({}, async ({ method, path }, send) => {
+  const slowRuntime = fixtures.another({}, async ({ method, path }, send) => {
     if (method === 'PUT' && path.endsWith('/code') && !isRemoved) {
       isRemoved = true
       await fixtures.runtime.remove(one, 0)
-      await slow.deploy(spec)
+      await slowRuntime.deploy(spec)
     }
     return send()
   })
-  expect(await lambdaResourcesOf(fixtures, await slow.deploy(spec))).toEqual([spec.id, spec.digest])
+  expect(await lambdaResourcesOf(fixtures, await slowRuntime.deploy(spec))).toEqual([spec.id, spec.digest])
 })
 
 test('lists the modules of its prefix among all functions of the account', async ({ fixtures }) => {
@@ -349,8 +353,8 @@ test('lists the modules of its prefix among all functions of the account', async
   expect(new Set(await deploymentsOf(runtime))).toEqual(new Set(deployments))
   const other = fixtures.another({ prefix: 'mod-other' })
   expect(await other.list()).toEqual([])
-  const foreign = await other.deploy(await wordSpec(fixtures, 's', 'modules/strange'))
-  expect(await deploymentsOf(other)).toEqual([foreign])
+  const foreignDeployment = await other.deploy(await wordSpec(fixtures, 's', 'modules/strange'))
+  expect(await deploymentsOf(other)).toEqual([foreignDeployment])
   expect(await runtime.list()).toHaveLength(2)
 })
 

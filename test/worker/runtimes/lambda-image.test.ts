@@ -19,13 +19,13 @@ import { memoryRegistry } from '../../support/memory-registry.ts'
 const repository = 'registry.test/modules/words'
 
 async function pushIndex({ registry }: LambdaFixtures) {
-  const here = thisPlatform()
-  const other = { os: 'linux', architecture: here.architecture === 'arm64' ? 'amd64' : 'arm64' }
+  const platform = thisPlatform()
+  const other = { os: 'linux', architecture: platform.architecture === 'arm64' ? 'amd64' : 'arm64' }
   const manifests = await Promise.all(
-    [here, other].map(async (platform) => {
+    [platform, other].map(async (platform) => {
       const files = [{ path: '/main.mjs', content: platform.architecture }]
-      const built = await buildImage({ files, platform, config: { Cmd: ['node', '/main.mjs'] } })
-      return { ...(await pushImage(registry, 'modules/words', built, [])), platform }
+      const image = await buildImage({ files, platform, config: { Cmd: ['node', '/main.mjs'] } })
+      return { ...(await pushImage(registry, 'modules/words', image, [])), platform }
     }),
   )
   const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.index, manifests }))

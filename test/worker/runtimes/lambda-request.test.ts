@@ -69,8 +69,8 @@ async function deployProgram(source: string, options: LambdaOptionsInput = {}) {
   return { ...fixtures, deployment, send, [Symbol.asyncDispose]: () => fixtures[Symbol.asyncDispose]() }
 }
 
-const ok = moduleSource('JSON.stringify({ statusCode: 200 })')
-const never = 'new Promise(() => setInterval(() => {}, 1000))'
+const okSource = moduleSource('JSON.stringify({ statusCode: 200 })')
+const neverSettles = 'new Promise(() => setInterval(() => {}, 1000))'
 
 test('sends a request as an API Gateway event with the token of the deployment', async () => {
   await using fixtures = await deployProgram(
@@ -95,9 +95,9 @@ test('sends a request as an API Gateway event with the token of the deployment',
     isBase64Encoded: true,
   })
   expect(Object.keys(event.headers)).toHaveLength(3)
-  const bare = JSON.parse(textOf(await fixtures.send()))
-  expect(bare).toMatchObject({ rawPath: '/', rawQueryString: '', isBase64Encoded: false })
-  expect(bare).not.toHaveProperty('body')
+  const bareEvent = JSON.parse(textOf(await fixtures.send()))
+  expect(bareEvent).toMatchObject({ rawPath: '/', rawQueryString: '', isBase64Encoded: false })
+  expect(bareEvent).not.toHaveProperty('body')
 })
 
 const failWith = (members: object) => Promise.reject(Object.assign(new Error('no'), members))
@@ -111,7 +111,7 @@ test.each<[string, string, InterceptCall]>([
     (_, send) => send().then(() => failWith({ code: 'ECONNRESET' })),
   ],
 ])('reports a request as %s', async (_, problem, intercept) => {
-  await using fixtures = await deployProgram(ok)
+  await using fixtures = await deployProgram(okSource)
   let calls = 0
   const runtime = fixtures.another({}, (call, send) => {
     calls++
@@ -122,7 +122,7 @@ test.each<[string, string, InterceptCall]>([
 })
 
 test('times out after the time limit of the caller', async () => {
-  await using fixtures = await deployProgram(moduleSource(never))
+  await using fixtures = await deployProgram(moduleSource(neverSettles))
   await expect(fixtures.send(get('/'), { timeoutMs: 300, maxBytes: 1 })).rejects.toMatchObject({
     problem: 'timeout',
     message: expect.stringContaining('300 ms'),
@@ -140,8 +140,8 @@ test('reports a missing function and an unreachable Lambda as unavailable', asyn
 })
 
 test('returns status, bytes and valid headers of a response, without cookies', async () => {
-  const invalid = { 'bad name': 'x', 'x-split': 'a\r\nb: c', 'x-wide': '→', 'x-number': 1 }
-  const headers = { 'X-One': 'Ünicode', 'Set-Cookie': 'a=b', 'set-cookie': 'c=d', ...invalid }
+  const invalidHeaders = { 'bad name': 'x', 'x-split': 'a\r\nb: c', 'x-wide': '→', 'x-number': 1 }
+  const headers = { 'X-One': 'Ünicode', 'Set-Cookie': 'a=b', 'set-cookie': 'c=d', ...invalidHeaders }
   const response = { statusCode: 201, headers, cookies: ['e=f'], body: 'AP+A', isBase64Encoded: true }
   await using fixtures = await deployProgram(moduleSource(JSON.stringify(JSON.stringify(response))))
   const body = Buffer.from([0, 255, 128])
@@ -152,9 +152,9 @@ test('distinguishes invalid and oversized responses from valid ones', async () =
   await using fixtures = await deployProgram(moduleSource('decodeURIComponent(event.rawQueryString)'))
   const send = (text: string) =>
     fixtures.send(get(`/?${encodeURIComponent(text)}`), { timeoutMs: 20_000, maxBytes: 1000 })
-  const invalid = ['{}', 'null', '"text"', '[]', 'garbage', '', '7', '{"statusCode":200,"body":{}}']
+  const invalidResponses = ['{}', 'null', '"text"', '[]', 'garbage', '', '7', '{"statusCode":200,"body":{}}']
   const statuses = ['"200"', 99, 199, 600, 200.5, null].map((status) => `{"statusCode":${status}}`)
-  for (const text of [...invalid, ...statuses]) {
+  for (const text of [...invalidResponses, ...statuses]) {
     await expect(send(text), text).rejects.toMatchObject({ problem: 'crashed' })
   }
   await expect(send(`{"statusCode":200,"body":"${'x'.repeat(1001)}"}`)).rejects.toMatchObject({ problem: 'too_large' })
@@ -163,8 +163,8 @@ test('distinguishes invalid and oversized responses from valid ones', async () =
 })
 
 test('rejects a request and a response that exceed the payload limit of Lambda', async () => {
-  const large = `JSON.stringify({ statusCode: 200, body: 'x'.repeat(6291456) })`
-  await using fixtures = await deployProgram(moduleSource(large))
+  const largeSource = `JSON.stringify({ statusCode: 200, body: 'x'.repeat(6291456) })`
+  await using fixtures = await deployProgram(moduleSource(largeSource))
   const body = Buffer.alloc(5 * 1024 * 1024)
   await expect(fixtures.send({ method: 'POST', path: '/', body })).rejects.toMatchObject({ problem: 'too_large' })
   const sending = fixtures.send(get('/'), { timeoutMs: 20_000, maxBytes: 2 ** 30 })
@@ -178,7 +178,7 @@ test.each([
   ['exits at start', 'crashed', 'process.exit(3)', /exit status 3/],
   ['reports an init error', 'init_failed', initError('{"errorType":"PLAT-MOD-5004","errorMessage":"No."}'), /^No\.$/],
   ['reports an invalid error', 'crashed', initError('garbage'), /without a message/],
-  ['never responds', 'timeout', moduleSource(never), /Task timed out/],
+  ['never responds', 'timeout', moduleSource(neverSettles), /Task timed out/],
 ] as const)('a function that %s causes the error %s', async (name, problem, source, message) => {
   const isEndless = name.startsWith('never')
   await using fixtures = await deployProgram(
@@ -199,8 +199,8 @@ test('bundles no deployment code into the request client', async () => {
   const entryPoints = ['packages/worker/src/runtimes/lambda/request.ts']
   const { metafile } = await build({ ...bundleOptions, entryPoints, minify: true, metafile: true })
   const [output] = Object.values(metafile.outputs)
-  const included = Object.entries(output?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
-  const files = included.map(([file]) => file).filter((file) => file.startsWith('packages/'))
+  const includedInputs = Object.entries(output?.inputs ?? {}).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+  const files = includedInputs.map(([file]) => file).filter((file) => file.startsWith('packages/'))
   const lambda = ['errors', 'event', 'names', 'request'].map((name) => `packages/worker/src/runtimes/lambda/${name}.ts`)
   expect(files.toSorted()).toEqual(['packages/sdk/src/protocol.ts', ...lambda, 'packages/worker/src/runtimes/port.ts'])
 })

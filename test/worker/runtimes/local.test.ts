@@ -88,16 +88,16 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     'passes the variables of the image and of the protocol to an instance, and no others',
     async () => {
       await using runtime = await localRuntime(mode)
-      const rejected = ['PLATFORM_MODULE_TOKEN=forged', 'PLATFORM_OTHER=x', 'broken', '1=2', 'A=\0']
-      const Env = ['COLOUR=blue=green', 'EMPTY=', ...rejected]
+      const rejectedVariables = ['PLATFORM_MODULE_TOKEN=forged', 'PLATFORM_OTHER=x', 'broken', '1=2', 'A=\0']
+      const Env = ['COLOUR=blue=green', 'EMPTY=', ...rejectedVariables]
       const image = await pushFixture(runtime.registry, 'puppet', [], { Env })
       const spec = deploymentSpecOf(image, { moduleId: 'other', startsItself: false, organisationId: 'org_9' })
       const deployment = await runtime.deploy(spec)
       const variables: Record<string, string> = await evaluateInModule(runtime, deployment, 'process.env')
-      const own = ['PLATFORM_SOCKET', ...(mode === 'process' ? ['TMPDIR'] : ['PATH', 'HOME'])]
-      for (const name of own) expect(variables[name]).toMatch(/^\//)
-      const rest = Object.entries(variables).filter(([name]) => !own.includes(name))
-      expect(Object.fromEntries(rest)).toEqual({
+      const ownNames = ['PLATFORM_SOCKET', ...(mode === 'process' ? ['TMPDIR'] : ['PATH', 'HOME'])]
+      for (const name of ownNames) expect(variables[name]).toMatch(/^\//)
+      const otherVariables = Object.entries(variables).filter(([name]) => !ownNames.includes(name))
+      expect(Object.fromEntries(otherVariables)).toEqual({
         COLOUR: 'blue=green',
         EMPTY: '',
         PLATFORM_MODULE_TOKEN: `token of ${spec.id}`,
@@ -151,9 +151,9 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     const spec = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(spec)
     const removing = runtime.remove(deployment, 300)
-    const again = await Promise.all([runtime.deploy(spec), runtime.deploy(spec)])
+    const secondDeployments = await Promise.all([runtime.deploy(spec), runtime.deploy(spec)])
     await removing
-    expect(again).toEqual([deployment, deployment])
+    expect(secondDeployments).toEqual([deployment, deployment])
     expect(await evaluateInModule(runtime, deployment, '1 + 1')).toBe(2)
     expect(runtime.lines.filter(({ line }) => line.startsWith('puppet is up'))).toHaveLength(2)
   })

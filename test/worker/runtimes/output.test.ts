@@ -32,19 +32,19 @@ test('joins split characters and replaces invalid bytes', async () => {
 })
 
 test('truncates a line after 8 KiB', async () => {
-  const whole = 'x'.repeat(8192)
-  expect((await linesOf(`${whole}\n`)).lines).toEqual([whole])
-  expect((await linesOf(`${whole}y\nnext\n`)).lines).toEqual([`${whole}…`, 'next'])
+  const longestLine = 'x'.repeat(8192)
+  expect((await linesOf(`${longestLine}\n`)).lines).toEqual([longestLine])
+  expect((await linesOf(`${longestLine}y\nnext\n`)).lines).toEqual([`${longestLine}…`, 'next'])
   const parts = Array.from({ length: 100 }, () => 'x'.repeat(1000))
-  expect((await linesOf(...parts, '\nnext\n')).lines).toEqual([`${whole}…`, 'next'])
+  expect((await linesOf(...parts, '\nnext\n')).lines).toEqual([`${longestLine}…`, 'next'])
 })
 
-const many = (count: number, text: string) => `${text}\n`.repeat(count)
+const manyLines = (count: number, text: string) => `${text}\n`.repeat(count)
 
 test('limits output to 200 lines per second and reports the number of dropped ones', async () => {
   vi.useFakeTimers()
   const { stream, lines } = capture()
-  stream.write(many(1000, 'x'))
+  stream.write(manyLines(1000, 'x'))
   await vi.advanceTimersByTimeAsync(0)
   expect(lines).toEqual(Array.from({ length: 200 }, () => 'x'))
   await vi.advanceTimersByTimeAsync(1000)
@@ -58,7 +58,7 @@ test('limits output to 64 KiB per second for all streams together', async () => 
   const streams = [new PassThrough(), new PassThrough()]
   const lines: string[] = []
   captureOutput(streams, (line) => lines.push(line))
-  for (const stream of streams) stream.end(many(50, 'x'.repeat(8192)))
+  for (const stream of streams) stream.end(manyLines(50, 'x'.repeat(8192)))
   await Promise.all(streams.map((stream) => once(stream, 'close')))
   expect(lines).toHaveLength(8)
 })
@@ -66,7 +66,7 @@ test('limits output to 64 KiB per second for all streams together', async () => 
 test('drops a whole line if its beginning was dropped', async () => {
   vi.useFakeTimers()
   const { stream, lines } = capture()
-  stream.write(`${many(200, 'x')}begin`)
+  stream.write(`${manyLines(200, 'x')}begin`)
   await vi.advanceTimersByTimeAsync(1500)
   stream.write('end\nnext\n')
   await vi.advanceTimersByTimeAsync(0)
@@ -76,7 +76,7 @@ test('drops a whole line if its beginning was dropped', async () => {
 })
 
 test('keeps the last lines for error messages', async () => {
-  const { tail } = await linesOf(many(30, 'x'), 'Error: one\n', 'at two')
+  const { tail } = await linesOf(manyLines(30, 'x'), 'Error: one\n', 'at two')
   expect(tail.split('\n')).toEqual([...Array.from({ length: 8 }, () => 'x'), 'Error: one', 'at two'])
-  expect((await linesOf(many(10, 'x'.repeat(8000)))).tail).toHaveLength(2000)
+  expect((await linesOf(manyLines(10, 'x'.repeat(8000)))).tail).toHaveLength(2000)
 })

@@ -34,7 +34,7 @@ const feed = await vi.hoisted(async () => (await import('./support/feed.ts')).st
 const { released, newReleases, newUpdate } = await setUpUpdates(feed)
 
 const unavailable = () => new TargetError('Unavailable.')
-const final = (message: string) => new TargetError(message, { isFinal: true })
+const finalError = (message: string) => new TargetError(message, { isFinal: true })
 const keyOf = ({ version, digest }: InstalledRelease) => `${version} ${digest}`
 const digestOf = (digit: string) => `sha256:${digit.repeat(64)}`
 
@@ -165,8 +165,8 @@ test('rolls back after too many failed attempts', async () => {
 
 test('waits for the release registry and changes nothing before it is reachable', async () => {
   const { target, update, older } = await newUpdate()
-  const unreachable = { ...update.plan.release, repository: '127.0.0.1:9/platform/releases' }
-  const plan = JSON.stringify({ ...update.plan, release: unreachable })
+  const unreachableRelease = { ...update.plan.release, repository: '127.0.0.1:9/platform/releases' }
+  const plan = JSON.stringify({ ...update.plan, release: unreachableRelease })
   const key = keys.job(update.caller.organisationId, update.reference.jobId)
   const item = await get(key)
   await transact([patch(key, { set: { plan } })])
@@ -250,7 +250,7 @@ describe('preflight', () => {
   )
 })
 
-const broken = () => 'nonsense'
+const respondNonsense = () => 'nonsense'
 
 function recordChanges(target: MemoryTarget): string[] {
   const changes: string[] = []
@@ -271,17 +271,17 @@ const deployAfterStage = (target: MemoryTarget) => {
 test('completes an update that fails after its release serves alone', async () => {
   const { target, update, newer } = await newUpdate()
   target.hook.after = async ({ name }) => {
-    if (name === 'commit') throw final('The previous version could not be removed.')
+    if (name === 'commit') throw finalError('The previous version could not be removed.')
   }
   expect(await expectAttempt(update, target, 'Completed')).toBe(`Version ${newer.version} serves.`)
 })
 
 test('reverts as far as possible if another deployment has changed part of the target', async () => {
-  const { target, update, older } = await newUpdate(broken)
+  const { target, update, older } = await newUpdate(respondNonsense)
   let hasFailed = false
   target.hook.after = async ({ name }) => {
     if (name === 'invoke') hasFailed = true
-    if (name === 'current' && hasFailed) throw final('Two versions serve.')
+    if (name === 'current' && hasFailed) throw finalError('Two versions serve.')
   }
   const changes = recordChanges(target)
   await attempt(update, target.port)
@@ -291,7 +291,7 @@ test('reverts as far as possible if another deployment has changed part of the t
 })
 
 test('reverts later if the target is unavailable', async () => {
-  const { target, update } = await newUpdate(broken)
+  const { target, update } = await newUpdate(respondNonsense)
   let isAway = false
   target.hook.after = async ({ name }) => {
     if (name === 'invoke') isAway = true
@@ -305,9 +305,9 @@ test('reverts later if the target is unavailable', async () => {
 })
 
 test('reports an incomplete rollback', async () => {
-  const { target, update, older } = await newUpdate(broken)
+  const { target, update, older } = await newUpdate(respondNonsense)
   target.hook.before = async ({ name }) => {
-    if (name === 'revert') throw final('A function is missing.')
+    if (name === 'revert') throw finalError('A function is missing.')
   }
   await attempt(update, target.port)
   const { status, result } = await jobOf(update)
@@ -329,7 +329,7 @@ test('keeps a version that was deployed during the update, without a share for t
 })
 
 test('ends even if the share of the release cannot be removed', async () => {
-  const { target, update } = await newUpdate(broken)
+  const { target, update } = await newUpdate(respondNonsense)
   deployAfterStage(target)
   target.hook.before = async ({ name }) => {
     if (name === 'shift') throw new TargetError('Unavailable.')
@@ -339,7 +339,7 @@ test('ends even if the share of the release cannot be removed', async () => {
 })
 
 test('uses one target for run and rollback', async () => {
-  const { target, update } = await newUpdate(broken)
+  const { target, update } = await newUpdate(respondNonsense)
   let picks = 0
   const pick = async () => {
     picks++
@@ -356,7 +356,11 @@ interface Case {
   status: 'Completed' | 'Failed'
 }
 
-const [older, newer, bad] = [await released('1.0.0'), await released('1.1.0'), await released('1.2.0')]
+const [olderRelease, newerRelease, badRelease] = [
+  await released('1.0.0'),
+  await released('1.1.0'),
+  await released('1.2.0'),
+]
 
 const caseOf = async (plan: UpdatePlan, status: Case['status'], more: MemoryTarget['hook'] = {}): Promise<Case> => {
   const target = new MemoryTarget(plan.before)
@@ -365,15 +369,15 @@ const caseOf = async (plan: UpdatePlan, status: Case['status'], more: MemoryTarg
 }
 
 const cases = {
-  'an update': () => caseOf({ action: 'apply', release: newer, before: older }, 'Completed'),
+  'an update': () => caseOf({ action: 'apply', release: newerRelease, before: olderRelease }, 'Completed'),
   'a failing update': () =>
-    caseOf({ action: 'apply', release: bad, before: older }, 'Failed', {
+    caseOf({ action: 'apply', release: badRelease, before: olderRelease }, 'Failed', {
       // Real requests fail at 100 percent.
       after: async ({ name, input }) => {
-        if (name === 'shift' && input[1] === 100) await countErrors(bad.version, 50)
+        if (name === 'shift' && input[1] === 100) await countErrors(badRelease.version, 50)
       },
     }),
-  'a rollback': () => caseOf({ action: 'rollback', release: older, before: newer }, 'Completed'),
+  'a rollback': () => caseOf({ action: 'rollback', release: olderRelease, before: newerRelease }, 'Completed'),
 } satisfies Record<string, () => Promise<Case>>
 
 const names = Object.keys(cases) as (keyof typeof cases)[]
@@ -417,7 +421,7 @@ const kills = names.flatMap((name) => (['before', 'after'] as const).map((when) 
 test.each(sampled(kills, 6))(
   'leaves exactly one release after the worker of %s is killed at any call, %s its effect',
   async (name, when) => {
-    let [wasKilled, tried] = [true, 0]
+    let [wasKilled, attemptCount] = [true, 0]
     for (let nth = 1; wasKilled; nth += stride) {
       const each = await cases[name]()
       wasKilled = await killAt(each, nth, when)
@@ -426,9 +430,9 @@ test.each(sampled(kills, 6))(
       await attempt(each.update, each.target.port)
       expireLease()
       await expectAttempt(each.update, each.target, each.status)
-      tried = nth
+      attemptCount = nth
     }
-    expect(tried).toBeGreaterThan(15)
+    expect(attemptCount).toBeGreaterThan(15)
   },
 )
 

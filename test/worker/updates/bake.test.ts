@@ -40,7 +40,7 @@ const responding =
   (name, event) =>
     event.platformProbe || name !== functionName ? good(version)(name, event) : response
 
-const broken: [what: string, behaviour: (version: string) => Behaviour, message: RegExp][] = [
+const brokenBehaviours: [what: string, behaviour: (version: string) => Behaviour, message: RegExp][] = [
   ['responds 500 to every second request', (version) => failHalf(good(version)), /responds 500 to GET \//],
   [
     'is not ready',
@@ -64,7 +64,7 @@ const broken: [what: string, behaviour: (version: string) => Behaviour, message:
   ['reports no version', () => () => 'ok', /reports no version\./],
 ]
 
-test.each(broken)('gives no traffic to a release that %s', async (_, behaviour, message) => {
+test.each(brokenBehaviours)('gives no traffic to a release that %s', async (_, behaviour, message) => {
   const { target, update, newer } = await newUpdate()
   target.behaviours.set(newer.version, behaviour(newer.version))
   const output = await expectAttempt(update, target, 'Failed')
@@ -101,11 +101,12 @@ test('prefers GET routes that need a sign-in, because they have no effect', () =
   expect(['setup', 'relay'].map(pathOf)).toEqual(['/api/v1/setup/status', '/api/v1/relay/enroll'])
   const endpoints = routes.map(({ function: name, endpoint }) => ({ name, ...endpoint }))
   for (const { functionName, path } of smokeRequests.filter(({ status }) => status === undefined)) {
-    const own = endpoints.filter(({ name, method }) => name === functionName && method === 'get')
-    const closed = own.filter(({ access }) => access !== 'public')
-    const requested = own.find((endpoint) => endpoint.path.replaceAll(/\{\w+\}/g, '-') === path)
-    if (closed.length > 0) expect([functionName, requested?.access]).not.toEqual([functionName, 'public'])
-    if (own.length > 0) expect([functionName, requested?.method]).toEqual([functionName, 'get'])
+    const ownEndpoints = endpoints.filter(({ name, method }) => name === functionName && method === 'get')
+    const protectedEndpoints = ownEndpoints.filter(({ access }) => access !== 'public')
+    const requestedEndpoint = ownEndpoints.find((endpoint) => endpoint.path.replaceAll(/\{\w+\}/g, '-') === path)
+    if (protectedEndpoints.length > 0)
+      expect([functionName, requestedEndpoint?.access]).not.toEqual([functionName, 'public'])
+    if (ownEndpoints.length > 0) expect([functionName, requestedEndpoint?.method]).toEqual([functionName, 'get'])
   }
 })
 
@@ -186,11 +187,11 @@ const slowChecks = async ({ name, input }: TargetCall) => {
 
 test('adds errors that the host counts to those that functions count', async () => {
   const { target, update, newer, older } = await newUpdate()
-  let lost = 7
-  target.unanswered.set(newer.version, () => ({ faults: lost }))
+  let callsToLose = 7
+  target.unanswered.set(newer.version, () => ({ faults: callsToLose }))
   target.hook.after = async ({ name }) => {
     if (name !== 'shift') return
-    lost += 2
+    callsToLose += 2
     await countErrors(newer.version, 1)
   }
   const output = await expectAttempt(update, target, 'Failed')

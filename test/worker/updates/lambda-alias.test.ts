@@ -15,9 +15,9 @@ afterAll(async () => {
 afterEach(resetClock)
 await bootstrapPlatform()
 
-const all = ['health', 'clusters', 'queue/batches']
-const few = ['health', 'queue/batches']
-const withPortal = [...few, 'portal']
+const allNames = ['health', 'clusters', 'queue/batches']
+const someNames = ['health', 'queue/batches']
+const withPortal = [...someNames, 'portal']
 const released = releasesFrom(feed)
 
 type TargetOptions = Parameters<Platform['target']>[0]
@@ -32,13 +32,13 @@ const apply = (platform: Platform, release: InstalledRelease, before = deployed,
   run(platform, { action: 'apply', release, before }, options)
 
 test('updates and rolls back in real sandboxes without a failed request', async () => {
-  const platform = await cloud.deploy('1.0.0', all)
-  const release = await released(all)
+  const platform = await cloud.deploy('1.0.0', allNames)
+  const release = await released(allNames)
   const stopping = new AbortController()
   const responses = new Map<string, number>()
   const client = async (_: unknown, index: number) => {
     while (!stopping.signal.aborted) {
-      const version = await platform.request(all[index % 2] ?? '')
+      const version = await platform.request(allNames[index % 2] ?? '')
       responses.set(version, (responses.get(version) ?? 0) + 1)
     }
   }
@@ -77,7 +77,7 @@ test('sets the share of each alias, and of the portal only at 100 percent', asyn
 })
 
 test('updates the portal last and rolls it back first', async () => {
-  const names = ['portal', ...few, 'clusters']
+  const names = ['portal', ...someNames, 'clusters']
   const platform = await cloud.deploy('1.0.0', names)
   const release = await released(names)
   const moves: string[] = []
@@ -105,8 +105,8 @@ test('updates the portal last and rolls it back first', async () => {
 })
 
 test('gives no traffic to a release that crashes at start, and rolls back', async () => {
-  const platform = await cloud.deploy('1.0.0', few)
-  const release = await released(few, { 'queue/batches': fileOf('VERSION', '', "throw new Error('no luck')") })
+  const platform = await cloud.deploy('1.0.0', someNames)
+  const release = await released(someNames, { 'queue/batches': fileOf('VERSION', '', "throw new Error('no luck')") })
   const update = await apply(platform, release, deployed, { hasSandboxes: true })
   expect(await outcomeOf(update)).toMatch(
     new RegExp(`^Failed: Function .+ of version ${release.version} .+ Version 1\\.0\\.0 serves\\.$`),
@@ -116,30 +116,34 @@ test('gives no traffic to a release that crashes at start, and rolls back', asyn
 })
 
 test('keeps the previous release and the deployed version, and deletes other old versions', async () => {
-  const platform = await cloud.deploy('1.0.0', few)
-  const [first, previous, current] = [await released(few), await released(few), await released(few)]
+  const platform = await cloud.deploy('1.0.0', someNames)
+  const [first, previousRelease, currentRelease] = [
+    await released(someNames),
+    await released(someNames),
+    await released(someNames),
+  ]
   await apply(platform, first)
-  await apply(platform, previous, first)
-  await apply(platform, current, previous)
+  await apply(platform, previousRelease, first)
+  await apply(platform, currentRelease, previousRelease)
   expect(await platform.versions('health')).toEqual([
     ['1', 'deployed'],
-    ['3', previous.version],
-    ['4', current.version],
+    ['3', previousRelease.version],
+    ['4', currentRelease.version],
   ])
   expect(await platform.aliases()).toEqual(at('4'))
-  await run(platform, { action: 'rollback', release: previous, before: current })
+  await run(platform, { action: 'rollback', release: previousRelease, before: currentRelease })
   expect(await platform.aliases()).toEqual(at('3'))
 })
 
 test('activates the functions of an inactive release before it serves again', async () => {
-  const platform = await cloud.deploy('1.0.0', few)
-  const release = await released(few)
+  const platform = await cloud.deploy('1.0.0', someNames)
+  const release = await released(someNames)
   await apply(platform, release)
-  for (const name of few) platform.deactivate(name, '1')
+  for (const name of someNames) platform.deactivate(name, '1')
   // To read the version number of a deployed version, the worker invokes it, which also activates it.
   const rollback = await queueUpdate({ action: 'rollback', release: deployed, before: release })
   for (let count = 0; count < 4; count++) {
-    await attempt(rollback, platform.target({ hasSandboxes: true }), few)
+    await attempt(rollback, platform.target({ hasSandboxes: true }), someNames)
     expireLease()
   }
   expect(await outcomeOf(rollback)).toBe('Completed: Version 1.0.0 serves.')
@@ -149,32 +153,32 @@ test('activates the functions of an inactive release before it serves again', as
 })
 
 test('applies an update over one broken function, but not if no function reports its version', async () => {
-  const platform = await cloud.deploy('1.0.0', few)
+  const platform = await cloud.deploy('1.0.0', someNames)
   await platform.redeploy('queue/batches', 'throw new Error("no luck")')
-  const release = await released(few)
+  const release = await released(someNames)
   expect(await outcomeOf(await apply(platform, release))).toBe(`Completed: Version ${release.version} serves.`)
-  const other = await cloud.deploy('1.0.0', few)
-  for (const name of few) await other.redeploy(name, 'throw new Error("no luck")')
+  const other = await cloud.deploy('1.0.0', someNames)
+  for (const name of someNames) await other.redeploy(name, 'throw new Error("no luck")')
   expect(await outcomeOf(await apply(other, release))).toMatch(/^Failed: Version unknown serves instead of 1\.0\.0/)
 })
 
 test('fails for a function that is not deployed', async () => {
-  const platform = await cloud.deploy('1.0.0', few)
-  const update = await queueUpdate({ action: 'apply', release: await released(all), before: deployed })
-  await attempt(update, platform.target({ names: all }), all)
+  const platform = await cloud.deploy('1.0.0', someNames)
+  const update = await queueUpdate({ action: 'apply', release: await released(allNames), before: deployed })
+  await attempt(update, platform.target({ names: allNames }), allNames)
   expect(await outcomeOf(update)).toMatch(/^Failed: .*ResourceNotFoundException/)
   expect(await platform.aliases()).toEqual(at('1'))
 })
 
 test('stops when another process moves an alias, and leaves that alias unchanged', async () => {
-  const platform = await cloud.deploy('1.0.0', few)
+  const platform = await cloud.deploy('1.0.0', someNames)
   const target = platform.target()
   const shift = async (to: InstalledRelease, share: TrafficPercent) => {
     if (share === 50) await platform.redeploy('health', fileOf('9.0.0'))
     await target.shift(to, share)
   }
-  const update = await queueUpdate({ action: 'apply', release: await released(few), before: deployed })
-  await attempt(update, { ...target, shift }, few)
+  const update = await queueUpdate({ action: 'apply', release: await released(someNames), before: deployed })
+  await attempt(update, { ...target, shift }, someNames)
   expect(await outcomeOf(update)).toMatch(
     /^Failed: The alias platform\d+-health:live was changed outside of this update\. It is left unchanged\. The rollback/,
   )

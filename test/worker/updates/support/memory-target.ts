@@ -65,8 +65,8 @@ export class MemoryTarget {
       this.#call('commit', [release, before], () => {
         this.#require(release)
         Object.assign(this, { serving: release, share: undefined })
-        const kept = new Set([keyOf(release), keyOf(before)])
-        for (const key of this.staged.keys()) if (!kept.has(key)) this.staged.delete(key)
+        const keptKeys = new Set([keyOf(release), keyOf(before)])
+        for (const key of this.staged.keys()) if (!keptKeys.has(key)) this.staged.delete(key)
       }),
     revert: (release, before) =>
       this.#call('revert', [release, before], () => {
