@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RelayResponse, RetryableError } from './http.ts'
 
 const firstDelayMs = 500
-// Shorter than the time after which a cluster becomes Degraded, so that an outage of the platform causes no alerts.
+// This is shorter than the time after which a cluster becomes Degraded, so that an outage of the platform causes no
+// alerts.
 const maxDelayMs = 15_000
 
 /**

@@ -60,7 +60,7 @@ export class Execution {
       onSpawned,
     })
     this.#runningScripts.add(running)
-    const exitCode = await running.ended
+    const exitCode = await running.exitCode
     this.#runningScripts.delete(running)
     return { nodeId, exitCode: this.#stoppedScripts.has(running) ? null : exitCode }
   }

@@ -61,10 +61,10 @@ export class FactPrograms {
     })
     const timerOptions = { signal: AbortSignal.any([limit.signal, signal]) }
     const timer = sleep(timeLimitMs, 'late' as const, timerOptions).catch(() => 'late' as const)
-    const firstResult = await Promise.race([running.ended, timer])
+    const firstResult = await Promise.race([running.exitCode, timer])
     limit.abort()
     if (firstResult === 'late') running.stop('force')
-    const code = await running.ended
+    const code = await running.exitCode
     const problem =
       firstResult === 'late'
         ? `took longer than ${timeLimitMs / 1000} s`

@@ -11,7 +11,7 @@ import {
   type UnfinishedEntry,
 } from './journal-entry.ts'
 
-// Longer than any statement is valid, so that a job whose entry was removed cannot be replayed.
+// This is longer than any statement is valid, so that a job whose entry was removed cannot be replayed.
 const retentionMs = 35 * 24 * 3600 * 1000
 const maxRecords = 1000
 

@@ -8,7 +8,7 @@ import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Storage } from './storage.ts'
 
-type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; ended: Promise<void> }
+type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; completion: Promise<void> }
 
 export type WorkerPoolOptions = { deps: JobDeps; slots: number; storage: Storage; onSlotFreed: () => void }
 
@@ -121,11 +121,11 @@ export class WorkerPool {
     this.#isClosed = true
     const jobs = [...this.#jobs.values()]
     for (const job of jobs) job.run.stop('interrupted', 'graceful')
-    await Promise.all(jobs.map((job) => job.ended))
+    await Promise.all(jobs.map((job) => job.completion))
   }
 
   #add(jobId: string, run: ActiveJob['run'], work: Promise<void>): void {
-    const ended = work
+    const completion = work
       .catch((error: unknown) => {
         // If the relay is stopping, the job is in the journal and is reported at the next start.
         if (!this.#options.deps.signal.aborted) warn(`Job ${jobId} could not be completed: ${messageOf(error)}`)
@@ -135,7 +135,7 @@ export class WorkerPool {
         if (!run.isLeased) this.#rejectedIds.add(jobId)
         this.#options.onSlotFreed()
       })
-    this.#jobs.set(jobId, { run, ended })
+    this.#jobs.set(jobId, { run, completion })
   }
 }
 

@@ -4,7 +4,8 @@ import { messageOf } from './message.ts'
 import { type State } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
-// Shorter than the platform's timeout, so that the platform receives an Unhealthy response instead of no response.
+// This is shorter than the platform's timeout, so that the platform receives an Unhealthy response instead of no
+// response.
 const checkTimeoutMs = 4000
 const statuses = ['Healthy', 'Degraded', 'Unhealthy'] as const
 

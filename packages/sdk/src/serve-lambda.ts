@@ -7,7 +7,7 @@ import { messageOf } from './message.ts'
 import { type Invocation, type RuntimeApi } from './runtime-api.ts'
 import { onTermination } from './termination.ts'
 
-// Shorter than the 10 seconds that Lambda gives an instance to initialise.
+// This is shorter than the 10 seconds that Lambda gives an instance to initialise.
 const initTimeoutMs = 9000
 // Lambda kills an instance 500 ms after SIGTERM, which Lambda sends only if an extension is registered.
 const graceMs = 300

@@ -20,23 +20,23 @@ export type Pipes = Record<Stream, Readable>
 export type GracefulStop = { request: () => void; killAfterMs: number }
 
 /**
- * Forwards the output of a child that leads its own process group. `ended` resolves when the child, its group and its
- * output have ended.
+ * Forwards the output of a child that leads its own process group. `exitCode` resolves when the child, its group and
+ * its output have ended.
  */
 export function pipeOutput(child: ChildProcess, pipes: Pipes, task: Task, gracefulStop?: GracefulStop): RunningScript {
   const { pid } = child
   const output = forward(pipes, task)
   // Without a process id the child did not start; its `error` event has the cause.
-  if (pid === undefined) return { ended: awaitExitCode(child, output, task), stop: () => false }
+  if (pid === undefined) return { exitCode: awaitExitCode(child, output, task), stop: () => false }
   const stamp = stampOf(pid)
   if (stamp !== undefined) task.onSpawned({ pid, stamp })
   const group = new Group(pid, gracefulStop ?? { request: () => signalGroup(pid, 'SIGTERM'), killAfterMs: graceMs })
-  return { ended: awaitExitCode(child, output, task, group), stop: (mode) => group.stop(mode) }
+  return { exitCode: awaitExitCode(child, output, task, group), stop: (mode) => group.stop(mode) }
 }
 
 /** Writes the cause of a failed start to the output. The script ends with the exit code that a shell returns. */
 export function reportFailedStart(cause: unknown, task: Task): RunningScript {
-  return { ended: Promise.resolve(reportFailure(cause, task)), stop: () => false }
+  return { exitCode: Promise.resolve(reportFailure(cause, task)), stop: () => false }
 }
 
 /** The process group that a child leads. */

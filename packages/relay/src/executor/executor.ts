@@ -17,7 +17,7 @@ export type RunningScript = {
   /**
    * The exit code as a shell reports it: 128 + signal after a signal, 126 or 127 if the script could not be started.
    */
-  ended: Promise<number>
+  exitCode: Promise<number>
   /**
    * Stops the script. `graceful` sends SIGTERM to all its processes once, and SIGKILL to those that are left after five
    * seconds; `force` sends SIGKILL. Returns false if the script has ended.

@@ -40,15 +40,15 @@ function startUnder(parent: string, user: ScriptUser, task: Task): RunningScript
     ensureWorkFolder(parent, user)
     folder = mkdtempSync(join(parent, `${task.jobId}-`))
     const running = start(folder, user, task)
-    return { ...running, ended: clearAfter(running.ended, clear) }
+    return { ...running, exitCode: clearAfter(running.exitCode, clear) }
   } catch (error) {
     void clear()
     return reportFailedStart(error, task)
   }
 }
 
-async function clearAfter(ended: Promise<number>, clear: () => Promise<void>): Promise<number> {
-  const code = await ended
+async function clearAfter(exitCode: Promise<number>, clear: () => Promise<void>): Promise<number> {
+  const code = await exitCode
   await clear()
   return code
 }

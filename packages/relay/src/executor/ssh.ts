@@ -9,7 +9,7 @@ import { quote, remoteCommand } from './remote-script.ts'
 const run = promisify(execFile)
 
 const checkTimeoutMs = 15_000
-// Longer than the five seconds after which the remote command kills the process group.
+// This is longer than the five seconds after which the remote command kills the process group.
 const killAfterMs = 8000
 
 /** Runs scripts on another machine through the system's `ssh`, which must connect without a prompt. */

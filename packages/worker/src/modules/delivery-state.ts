@@ -60,7 +60,7 @@ export async function deleteEvents(moduleId: string): Promise<void> {
 
 /** Only one worker at a time delivers events to a module, so that they stay in order. */
 
-/** Longer than the processing of a message. A killed worker delays the module's events by at most this time. */
+/** This is longer than the processing of a message. A killed worker delays the module's events by at most this time. */
 const leaseMs = 60_000
 
 export interface Progress {

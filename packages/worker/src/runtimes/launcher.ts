@@ -30,7 +30,7 @@ export interface Command {
   userId?: number
   /** A command that stops remaining processes of the instance. It may fail if there are none. */
   cleanUp?: readonly string[]
-  /** Called once the instance listens; removes files that only the start needs. */
+  /** Removes files that only the start needs. It is called once the instance listens. */
   onListening?: () => Promise<void>
 }
 

@@ -10,7 +10,7 @@ export interface TargetRegistry {
   client: RegistryClient
   /** Parent path of the repositories: `platform/modules`. */
   path: string
-  /** Called before anything is sent to a repository; an existing one is not an error. */
+  /** Creates a repository before its first use. An existing repository is not an error. */
   ensureRepository: (repository: string) => Promise<void>
   /** Removes a repository with all its images; a missing one is not an error. */
   removeRepository: (repository: string) => Promise<void>

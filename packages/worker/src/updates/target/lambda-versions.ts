@@ -25,7 +25,7 @@ import { ProbeResponse, probeEvent } from '@platform/core/updates/version-probe'
 
 interface ServingFunction extends AliasState {
   name: string
-  /** Undefined for a deployed version that does not report it, for example because it is broken. */
+  /** The release; undefined for a deployed version that does not report it, for example because it is broken. */
   release: InstalledRelease | undefined
 }
 
