@@ -4,7 +4,7 @@ export type Log = (message: string, details?: Record<string, unknown>) => void
 const withStack = (_key: string, value: unknown): unknown =>
   value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value
 
-/** The same format as the log of the functions: JSON lines on standard error. */
+/** Writes JSON lines in the format of the functions' log, but to standard error. */
 export const logToStandardError: Log = (message, details = {}) => {
   const line = { time: new Date().toISOString(), level: 'warn', source: 'runner', message, ...details }
   process.stderr.write(`${JSON.stringify(line, withStack)}\n`)

@@ -21,7 +21,7 @@ export interface RequestMetrics {
   done: (status: number) => void
 }
 
-/** Serves some requests before the functions do. Returns undefined for requests that the functions serve. */
+/** Serves a request in place of the functions. Returns undefined for a request that the functions serve. */
 export type Interceptor = (request: IncomingMessage, path: string) => Promise<HttpResponse | undefined>
 
 export type Invoke = (functionName: string, event: HttpEvent, requestId: string) => Promise<unknown>
