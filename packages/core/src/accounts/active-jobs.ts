@@ -17,7 +17,7 @@ import { type Projection } from '../outbox/run-projections.ts'
 
 const shardCount = 4
 
-/** Returns the keys of the items that share the count, and as the last one that of the item of counts. */
+/** Returns the keys of the items that share the count, followed by that of the item of counts. */
 export const activeJobsKeys = (organisationId: string): keys.Key[] => [
   ...Array.from({ length: shardCount }, (_, shard) => keys.activeJobs(organisationId, shard)),
   keys.organisationCounts(organisationId),

@@ -96,11 +96,11 @@ const hourMs = 3_600_000
  */
 async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord, owner: User): Promise<void> {
   const atMs = now()
-  const hour = atMs - (atMs % hourMs)
-  if (lastUsedAtMs === hour) return
+  const hourStartMs = atMs - (atMs % hourMs)
+  if (lastUsedAtMs === hourStartMs) return
   const due = isLocal(owner) ? {} : keys.due(id, atMs)
   try {
-    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hour, ...due } }, { hash: { is: hash } })
+    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hourStartMs, ...due } }, { hash: { is: hash } })
   } catch (error) {
     log('warn', 'Failed to record API token use', { tokenId: id, error: String(error) })
   }

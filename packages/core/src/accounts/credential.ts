@@ -79,8 +79,8 @@ export interface Attempt {
   address: string
   /** False if a signed-in user enters the password again. */
   isSignIn: boolean
-  failures: readonly Limit[]
-  successes: Limit
+  failureLimits: readonly Limit[]
+  signInLimit: Limit
   credential: Credential | undefined
   /** Undefined if the attempt is not from a browser. */
   device: { known: Device | undefined } | undefined
@@ -136,42 +136,42 @@ export async function beginAttempt(username: string, origin: PasswordProof): Pro
   const known = deviceKey && parseDevice(token ?? '', others.shift())
   const credential = item && Credential.parse(item)
   const isSignIn = sessionId === undefined
-  const [strangers = [], own = [], knownName = [], [successes] = []] = groups.map((counters) =>
+  const [strangers = [], own = [], knownName = [], [signInLimit] = []] = groups.map((counters) =>
     counters.map((counter) => ({ counter, counts: others.splice(0, counter.countKeys.length).map(countOf) })),
   )
   const isOwnUser = !isSignIn || (credential !== undefined && known?.users.has(credential.userId) === true)
   // The name of a directory user on the platform may differ from the name that was typed.
   const isOwnName = credential?.passwordHash === undefined && known?.users.has(subject) === true
-  const failures = isOwnUser ? own : isOwnName ? knownName : strangers
-  if (successes === undefined) throw new TypeError('Sign-ins must be limited.')
-  enforceLimits([...failures, successes])
+  const failureLimits = isOwnUser ? own : isOwnName ? knownName : strangers
+  if (signInLimit === undefined) throw new TypeError('Sign-ins must be limited.')
+  enforceLimits([...failureLimits, signInLimit])
   return {
     username,
     subject,
     address,
     isSignIn,
-    failures,
-    successes,
+    failureLimits,
+    signInLimit,
     credential,
     device: token === undefined ? undefined : { known },
   }
 }
 
 /** Counts the attempt as a failure, so that concurrent guesses cannot exceed the limits. */
-async function reserve({ failures }: Attempt): Promise<void> {
-  const writes = failures.map(({ counter, counts }) => countCallWrite(counter, counts.slice(1)))
+async function reserve({ failureLimits }: Attempt): Promise<void> {
+  const writes = failureLimits.map(({ counter, counts }) => countCallWrite(counter, counts.slice(1)))
   const failure = await transact(writes)
-  const exceeded = failure && failures[failure.index]
+  const exceeded = failure && failureLimits[failure.index]
   if (exceeded) throw limitExceeded(exceeded.counter, [countOf(failure.item), ...exceeded.counts.slice(1)])
-  reportTightest(failures.map(withOneMore))
+  reportTightest(failureLimits.map(withOneMore))
 }
 
 /** For the transaction that follows a correct password: removes the counted failure and counts a sign-in. */
-export function acceptedWrites({ failures, successes, isSignIn }: Attempt): WriteItem[] {
-  reportTightest([...failures, withOneMore(successes)])
+export function acceptedWrites({ failureLimits, signInLimit, isSignIn }: Attempt): WriteItem[] {
+  reportTightest([...failureLimits, withOneMore(signInLimit)])
   return [
-    ...failures.map(({ counter }) => adjustCountWrite(counter, -1)),
-    ...(isSignIn ? [orThrow(countCallWrite(successes.counter), 'rate_limited')] : []),
+    ...failureLimits.map(({ counter }) => adjustCountWrite(counter, -1)),
+    ...(isSignIn ? [orThrow(countCallWrite(signInLimit.counter), 'rate_limited')] : []),
   ]
 }
 
@@ -179,11 +179,11 @@ export function acceptedWrites({ failures, successes, isSignIn }: Attempt): Writ
  * Handles an error after a correct password: counts a sign-in instead of a failure, so that retries stay limited, and
  * throws the error. If the response to a successful transaction was lost, one more guess is possible.
  */
-export async function failAccepted({ failures, successes, isSignIn }: Attempt, error: unknown): Promise<never> {
+export async function failAccepted({ failureLimits, signInLimit, isSignIn }: Attempt, error: unknown): Promise<never> {
   try {
     await transact([
-      ...failures.map(({ counter }) => adjustCountWrite(counter, -1)),
-      ...(isSignIn ? [adjustCountWrite(successes.counter, 1)] : []),
+      ...failureLimits.map(({ counter }) => adjustCountWrite(counter, -1)),
+      ...(isSignIn ? [adjustCountWrite(signInLimit.counter, 1)] : []),
     ])
   } catch (cause) {
     log('error', 'A correct password stays counted as a failed sign-in', { cause })
@@ -203,7 +203,7 @@ export async function rejectAttempt(attempt: Attempt): Promise<never> {
 /** Without a hash, returns false after the same time, so that the time does not reveal whether the user exists. */
 export const countAndCompare = (attempt: Attempt, password: string, passwordHash?: string): Promise<boolean> =>
   // The queue key is the subject of the limit, so that guesses of strangers do not delay the user's own devices.
-  passwordMatches(password, passwordHash, attempt.failures.at(-1)?.counter.subject ?? '', () => reserve(attempt))
+  passwordMatches(password, passwordHash, attempt.failureLimits.at(-1)?.counter.subject ?? '', () => reserve(attempt))
 
 export async function comparePassword(attempt: Attempt, password: string): Promise<Credential> {
   const { credential } = attempt

@@ -250,8 +250,8 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   const events = statusEvents(record, status)
   const dueAtMs = nextCheckAfterSweep(countedPresence(record), now())
   const correctedTimes = correctedTimesOf(record)
-  const isCorrect = Object.keys(correctedTimes).length === 0
-  if (events.length === 0 && isCorrect && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
+  const areTimesCorrect = Object.keys(correctedTimes).length === 0
+  if (events.length === 0 && areTimesCorrect && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
   const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
   const change = {
     set: {

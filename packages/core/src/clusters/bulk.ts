@@ -47,7 +47,7 @@ export function labelClusters(
     description: describeLabels(labels),
     clustersPerTransaction: 90,
     writesOf: (record, item) => {
-      // The first call for each cluster precedes all changes, so `limit_reached` is usually thrown before them.
+      // Throws `limit_reached`, usually before any cluster is changed.
       const write = changeLabelsWrite(record, item, { labels })
       return write && [write]
     },

@@ -32,7 +32,7 @@ export function factsAttributes({ relayVersion, nodes }: FactsReport, nodeIds: R
   }
 }
 
-/** Labels that are derived from facts. If the nodes differ, the value is `mixed`. */
+/** Derives labels from facts. If the nodes differ, the value is `mixed`. */
 export const factLabels = ({ relayVersion, custom, nodes }: FactsReport): Labels => ({
   ...valueLabel('platform/relay-version', [relayVersion]),
   ...valueLabel(

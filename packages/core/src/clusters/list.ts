@@ -53,9 +53,9 @@ export const list = (caller: Caller, { page, pageSize, cursor, search = '', ...q
   const filter = { ...query, term: keys.fold(search.trim()) }
   const scope = ['clusters', caller.organisationId, filter]
   return paged(scope, { page, pageSize, cursor }, async (requestedPage) => {
-    const { records, labels: known, ...rest } = await find(caller.organisationId, filter, requestedPage)
+    const { records, labels: knownLabels, ...rest } = await find(caller.organisationId, filter, requestedPage)
     const ids = records.map(({ id }) => id)
-    const labels = known ?? (await labelsOf(caller.organisationId, ids))
+    const labels = knownLabels ?? (await labelsOf(caller.organisationId, ids))
     return { items: records.map((record) => summary(record, labels.get(record.id) ?? {})), ...rest }
   })
 }

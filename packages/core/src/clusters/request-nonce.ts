@@ -17,7 +17,7 @@ const maxSkewSeconds = 60
  * from the list; tokens issued at or before it are rejected.
  */
 const maxTokens = 32
-const hashDigits = 10
+const hashLength = 10
 
 export function consumeHeartbeatNonce(
   storedTokens: string,
@@ -28,7 +28,7 @@ export function consumeHeartbeatNonce(
   // Later times were stored before the clock was set back.
   const latestSeconds = nowMs / 1000 + retentionSeconds
   const floor = Number.parseInt(storedFloor, 36) > nowMs / 1000 + maxSkewSeconds ? '0' : storedFloor
-  const hash = sha256(tokenId).slice(0, hashDigits)
+  const hash = sha256(tokenId).slice(0, hashLength)
   const issued = Math.ceil(issuedAtMs / 1000)
   if (issued <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
   const isUnexpired = (token: string) =>
@@ -39,4 +39,4 @@ export function consumeHeartbeatNonce(
   return [dropped === undefined ? floor : issuedOf(dropped).toString(36), ...newTokens.slice(-maxTokens)].join(',')
 }
 
-const issuedOf = (token: string): number => Number.parseInt(token.slice(hashDigits), 36)
+const issuedOf = (token: string): number => Number.parseInt(token.slice(hashLength), 36)

@@ -38,7 +38,7 @@ export interface SelectedCluster {
   id: string
   /** Absent if neither the filter nor the caller needs them. */
   labels?: Labels
-  /** Case-folded. Absent if neither the filter nor the caller needs it. */
+  /** The case-folded name. Absent if neither the filter nor the caller needs it. */
   name?: string
 }
 
@@ -81,18 +81,18 @@ export async function select(
   options: ReadOptions,
 ): Promise<Selection> {
   const needsLabels = selector !== undefined || type !== undefined || needs === 'labels'
-  const [labelled, named] = await Promise.all([
+  const [byLabels, byNames] = await Promise.all([
     needsLabels ? clustersLabelled(organisationId, { selector, type }, options) : undefined,
     term !== '' || needs === 'names' || !needsLabels ? clustersNamed(organisationId, term, options) : undefined,
   ])
-  const clusterCount = labelled?.clusterCount ?? named?.nameCount ?? 0
+  const clusterCount = byLabels?.clusterCount ?? byNames?.nameCount ?? 0
   let clusters: SelectedCluster[] =
-    labelled === undefined
-      ? [...(named?.names ?? [])].map(([id, name]) => ({ id, name })).toSorted(newestFirst)
-      : named === undefined
-        ? labelled.clusters
-        : labelled.clusters.flatMap((cluster) => {
-            const name = named.names.get(cluster.id)
+    byLabels === undefined
+      ? [...(byNames?.names ?? [])].map(([id, name]) => ({ id, name })).toSorted(newestFirst)
+      : byNames === undefined
+        ? byLabels.clusters
+        : byLabels.clusters.flatMap((cluster) => {
+            const name = byNames.names.get(cluster.id)
             return name === undefined ? [] : [{ ...cluster, name }]
           })
   if (status !== undefined && clusters.length > 0) {
@@ -100,7 +100,7 @@ export async function select(
     const statuses = await statusesOf(organisationId, { ids, clusterCount, among: [status] }, options)
     clusters = clusters.filter(({ id }) => statuses.get(id) === status)
   }
-  return { clusters, clusterCount, ...(term !== '' && named && { searchedAll: named.nameCount < maxNames }) }
+  return { clusters, clusterCount, ...(term !== '' && byNames && { searchedAll: byNames.nameCount < maxNames }) }
 }
 
 const newestFirst = (one: SelectedCluster, other: SelectedCluster): number => (one.id < other.id ? 1 : -1)
@@ -121,7 +121,7 @@ async function clustersLabelled(
   return { clusters, clusterCount }
 }
 
-/** The case-folded names by id. */
+/** Reads the case-folded names of the clusters whose names contain `term`, by id. */
 export async function clustersNamed(organisationId: string, term: string, { stale }: ReadOptions) {
   const { pk } = keys.clusterName(organisationId, '')
   const items = await queryAll({ pk, stale }, stale ? maxNames : Infinity)

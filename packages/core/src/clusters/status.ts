@@ -28,7 +28,7 @@ interface Limits {
   offlineMs: number
 }
 
-/** For short intervals both limits are 2·interval + 20 s. */
+/** For intervals of at most 10 s, both limits are 2·interval + 20 s. */
 export const heartbeatTimeouts = (intervalSeconds: number): Limits => {
   const degradedMs = (2 * intervalSeconds + 20) * 1000
   return { degradedMs, offlineMs: Math.max(4 * intervalSeconds * 1000, degradedMs) }

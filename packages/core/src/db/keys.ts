@@ -405,7 +405,7 @@ export const bucketStartOf = (sk: unknown): number => Number(String(sk).split('#
 export const modules = (): { pk: string } => ({ pk: 'MODULES' })
 export const module = (moduleId: string): Key => ({ ...modules(), sk: `MODULE#${moduleId}` })
 export const moduleHealth = (moduleId: string): Key => ({ ...modules(), sk: `HEALTH#${moduleId}` })
-/** The API paths and deployments of all modules, in one item that is read for each proxied request. */
+/** The API paths and deployments of all modules, in one item that the API proxy reads. */
 export const moduleRoutes = (): Key => ({ pk: 'PLATFORM', sk: 'MODULE-ROUTES' })
 /** The modules that may receive events of an organisation, in one item that is read with the events. */
 export const organisationModules = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'MODULES' })
@@ -462,7 +462,7 @@ export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string
   duesk: `${dueSort(dueAtMs)}#${id}`,
 })
 
-/** Returns 0 if the item has no due time. */
+/** Returns milliseconds, or 0 if the item has no due time. */
 export const dueTimeOf = (duesk: string | undefined): number => Number(duesk?.split('#')[0] ?? 0)
 
 export const dueSort = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')

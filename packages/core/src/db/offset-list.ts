@@ -55,9 +55,7 @@ export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem
 
 const maxAttempts = 20
 
-/**
- * Repeats `attempt` while it returns undefined, after a conflict with a concurrent change. Throws `conflict` at last.
- */
+/** Repeats `attempt`, which returns undefined after a conflict with a concurrent change, up to 20 times. */
 export async function retryOnConflict<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let count = 0; count < maxAttempts; count++) {
     if (count > 0) await backOff(count)

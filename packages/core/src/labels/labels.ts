@@ -41,7 +41,7 @@ function entriesOf(item: Item, attribute: Attribute): [string, string][] {
 
 const userLabelsOf = (item: Item): Labels => Object.fromEntries(entriesOf(item, 'labels'))
 
-/** All labels of a cluster. */
+/** Returns all labels of a cluster. */
 export const parseLabels = (item: Item | undefined): Labels =>
   item === undefined
     ? {}

@@ -1,7 +1,7 @@
 export const chunk = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
 
-/** Works on `limit` items at a time. After an error, starts no further items, waits for the others, and throws it. */
+/** Works on `limit` items at a time. After an error, starts no other item, waits for those in progress, and throws. */
 export async function forEachLimit<Item>(
   limit: number,
   items: readonly Item[],
