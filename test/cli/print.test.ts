@@ -1,4 +1,4 @@
-import { escapedForTerminal, labelled } from '@platform/cli/jobs/printer'
+import { escapeForTerminal, labelLines } from '@platform/cli/jobs/printer'
 import { CliError } from '@platform/cli/exit'
 import { readBatchFile } from '@platform/cli/jobs/batch-file'
 import { unixText } from '@platform/contract/unix-text'
@@ -7,7 +7,7 @@ import { exitCodeOf } from '@platform/cli/jobs/job'
 import { hasColor } from '@platform/cli/print/color'
 import { cellOf, type Column, tableOf } from '@platform/cli/print/table'
 import { TerminalText } from '@platform/cli/print/terminal-text'
-import { cut, sanitiseText, oneLine, widthOf } from '@platform/cli/print/text'
+import { cut, oneLine, sanitiseText, widthOf } from '@platform/cli/print/text'
 import { stripVTControlCharacters } from 'node:util'
 import * as fc from 'fast-check'
 import { type ErrorCode, errors } from '@platform/contract/errors'
@@ -276,15 +276,15 @@ test.each([
   const { isTTY } = process.stdout
   process.stdout.isTTY = isTerminal
   try {
-    expect(escapedForTerminal(Buffer.from(osc), isRaw).toString()).toBe(expected)
+    expect(escapeForTerminal(Buffer.from(osc), isRaw).toString()).toBe(expected)
   } finally {
     process.stdout.isTTY = isTTY
   }
 })
 
 test('prefixes lines after a line feed only', () => {
-  expect(labelled('a', Buffer.from('one\rtwo\u2028three\nfour\r\n\nfive\n')).toString()).toBe(
+  expect(labelLines('a', Buffer.from('one\rtwo\u2028three\nfour\r\n\nfive\n')).toString()).toBe(
     'a | one\rtwo\u2028three\na | four\r\na | \na | five\n',
   )
-  expect(labelled('a', Buffer.from('1\xff\n\xc3', 'latin1')).toString('latin1')).toBe('a | 1\xff\na | \xc3')
+  expect(labelLines('a', Buffer.from('1\xff\n\xc3', 'latin1')).toString('latin1')).toBe('a | 1\xff\na | \xc3')
 })

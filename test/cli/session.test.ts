@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { anonymous } from '@platform/cli/api/client'
+import { anonymousClient } from '@platform/cli/api/client'
 import { unreachableMessage } from '@platform/cli/api/unreachable'
 import { messageOf } from '@platform/cli/exit'
 import { readText } from '@platform/cli/jobs/script'
@@ -286,7 +286,10 @@ test.skipIf(noTls !== '')(`explains why a platform cannot be reached, and exits 
   await using tls = await startTlsFront(proxy.url)
   await using silent = await startServer(() => new Promise(() => {}))
   const messageFor = async (server: string): Promise<string> => {
-    const failedRequest = anonymous(server, { seconds: 0, responseTimeoutSeconds: 0.3 }).GET('/api/v1/auth/me', {})
+    const failedRequest = anonymousClient(server, { seconds: 0, responseTimeoutSeconds: 0.3 }).GET(
+      '/api/v1/auth/me',
+      {},
+    )
     const error: unknown = await failedRequest.catch((error: unknown) => error)
     expect(error).toMatchObject({ exitCode: 4 })
     return messageOf(error)

@@ -48,13 +48,13 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
 
 /** Returns the ids of the clusters that still exist. */
 export const existingIds = async (api: Api, ids: readonly string[]): Promise<Set<string>> =>
-  new Set((await listedByIds(api, ids)).map(({ id }) => id))
+  new Set((await readByIds(api, ids)).map(({ id }) => id))
 
 /** The names of the clusters that still exist, by their ids. */
 export const namesOf = async (api: Api, ids: readonly string[]): Promise<Map<string, string>> =>
-  new Map((await listedByIds(api, ids)).map(({ id, name }) => [id, name]))
+  new Map((await readByIds(api, ids)).map(({ id, name }) => [id, name]))
 
-async function listedByIds(api: Api, ids: readonly string[]): Promise<Cluster[]> {
+async function readByIds(api: Api, ids: readonly string[]): Promise<Cluster[]> {
   const clusters: Cluster[] = []
   for (let from = 0; from < ids.length; from += maxPageSize) {
     const query = { ids: ids.slice(from, from + maxPageSize).join(), pageSize: maxPageSize }
@@ -83,7 +83,7 @@ export async function selectedClusters(api: Api, selector: string): Promise<Name
   return clusterIds.map((id) => ({ id, name: names.get(id) ?? id }))
 }
 
-/** Finds a site by name, in any case, or id. */
+/** Returns the id of a site that is given by id or, in upper or lower case, by name. */
 export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   const { items } = await unwrap(api.GET('/api/v1/sites'))
   const found = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())
@@ -92,8 +92,8 @@ export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   return found.id
 }
 
-/** The labels of the option `--label`. */
-export function labelSet(words: readonly string[]): Record<string, string> {
+/** Parses the values of the option `--label`. */
+export function parseLabels(words: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     words.map((word) => {
       const equals = word.indexOf('=')
@@ -103,8 +103,8 @@ export function labelSet(words: readonly string[]): Record<string, string> {
   )
 }
 
-/** Parser of the option `--selector`. */
-export function selectorOption(text: string): string {
+/** Validates the value of the option `--selector`. */
+export function parseSelectorOption(text: string): string {
   try {
     parseSelector(text)
     return text

@@ -1,4 +1,4 @@
-import { type Api, authorised } from './api/client.ts'
+import { type Api, authorisedClient } from './api/client.ts'
 import { credentials } from './session/credentials.ts'
 
 // How long to retry without a response: `seconds` until the first response, then `restartSeconds`, or `followSeconds`
@@ -7,8 +7,9 @@ const seconds = 8
 const restartSeconds = 60
 const followSeconds = 600
 
-/** The API with the credentials of the user. Throws `CliError` if the user is not signed in. */
-export const connect = (): Api => authorised(credentials(), { seconds, knownServerSeconds: restartSeconds })
+/** Returns the API with the credentials of the user. Throws `CliError` if the user is not signed in. */
+export const connect = (): Api => authorisedClient(credentials(), { seconds, knownServerSeconds: restartSeconds })
 
 /** Like `connect`, but retries for up to ten minutes while the platform is unavailable. */
-export const connectToFollow = (): Api => authorised(credentials(), { seconds, knownServerSeconds: followSeconds })
+export const connectToFollow = (): Api =>
+  authorisedClient(credentials(), { seconds, knownServerSeconds: followSeconds })

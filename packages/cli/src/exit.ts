@@ -22,7 +22,7 @@ export class CliError extends Error {
   }
 }
 
-/** The message of any thrown value. For a failed connection, it contains the error code of the system. */
+/** The message of any thrown value. If it has none, as for a failed connection, its error code or name. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined

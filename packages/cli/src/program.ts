@@ -94,7 +94,7 @@ interface GlobalOptions {
   color?: ColorMode
 }
 
-// Every command accepts them, before or after its name; only `plat --help` lists them.
+// Every command accepts the global options, before or after its name; only `plat --help` lists them.
 function addGlobalOptions(root: Command): void {
   const add = (command: Command, isHidden: boolean): void => {
     command
@@ -104,16 +104,16 @@ function addGlobalOptions(root: Command): void {
   }
   add(root, false)
   root.hook('preAction', (_, command) => {
-    for (const each of lineOf(command)) {
+    for (const each of commandPath(command)) {
       const { context, color } = each.opts<GlobalOptions>()
       if (context !== undefined) setContext(context)
       if (color !== undefined) setColorMode(color)
-      // Actions pass their remaining options on, such as to a query.
+      // The global options are removed, because actions pass all other options on, for example to a query.
       each.setOptionValue('context', undefined).setOptionValue('color', undefined)
     }
   })
 }
 
 /** A command with the commands that contain it, from the root. */
-const lineOf = (command: Command): Command[] =>
-  command.parent === null ? [command] : [...lineOf(command.parent), command]
+const commandPath = (command: Command): Command[] =>
+  command.parent === null ? [command] : [...commandPath(command.parent), command]

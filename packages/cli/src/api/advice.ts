@@ -1,6 +1,6 @@
 import { environmentToken, loginCommand } from '../context.ts'
 
-/** The next step after an error. `message` replaces the message of the platform, which is for callers of the API. */
+/** Advice after an error. `message` replaces the message of the platform, which is for callers of the API. */
 export interface Advice {
   message?: string
   next?: string
@@ -24,7 +24,7 @@ function adviceToSignIn(code: string): Advice {
 
 const see = (...commands: string[]): Advice => ({ next: `See: ${commands.map((each) => `plat ${each}`).join(', ')}` })
 
-const isOlder: Advice = {
+const unknownCommand: Advice = {
   message: 'The platform does not know this command.',
   next: 'Its version may differ from that of plat. See: plat --version',
 }
@@ -34,8 +34,8 @@ const advice: Record<string, Advice> = {
   setup_already_complete: { message: 'Setup is complete.', next: 'Run: plat login' },
   forbidden: { next: 'Ask an administrator for a role with this permission. See yours: plat whoami' },
   cluster_forbidden: see('cluster list'),
-  route_not_found: isOlder,
-  method_not_allowed: isOlder,
+  route_not_found: unknownCommand,
+  method_not_allowed: unknownCommand,
   cluster_not_found: see('cluster list'),
   node_not_in_cluster: see('node list'),
   job_not_found: see('job list'),

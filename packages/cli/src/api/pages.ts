@@ -32,7 +32,7 @@ export async function readList<Row extends object>({ limit, all }: Extent, read:
   return { items: items.slice(0, maxRows), totalCount }
 }
 
-/** The pages of a list, up to `maxRows` rows. Cursors find each row once, even if the list changes. */
+/** Reads pages of a list until they have `maxRows` rows. Cursors find each row once, even if the list changes. */
 export async function* pagesOf<Row extends object>(
   read: ReadPage<Row>,
   maxRows = Infinity,

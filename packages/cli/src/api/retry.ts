@@ -17,8 +17,8 @@ const timeoutWithRetryAfterMs = 300_000
 const reportedPauseMs = 3000
 
 /**
- * How long to retry: for `seconds` until the server has responded once, for `knownServerSeconds` afterwards. With 0
- * seconds there is no retry.
+ * How long to retry: for `seconds` until the server has responded once, and for `knownServerSeconds` afterwards. If a
+ * response has `Retry-After`, retries continue for up to five minutes. With 0 seconds there is no retry.
  */
 export interface RetryPolicy {
   seconds: number
@@ -28,7 +28,8 @@ export interface RetryPolicy {
 
 /**
  * Sends a request until it receives a definite response. This is safe for every request: GET, PATCH, PUT and DELETE are
- * idempotent, and a POST has an `Idempotency-Key`. Throws `CliError` when the time is up.
+ * idempotent, and a POST has an `Idempotency-Key`. When the time is up, or a failure is permanent, returns the last
+ * response or, without one, throws `CliError`.
  */
 export async function withRetry(request: Request, policy: RetryPolicy): Promise<Response> {
   const startedAtMs = performance.now()
@@ -36,13 +37,13 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
   for (let count = 0; ; count++) {
     const { response, failure } = await sendOnce(request.clone(), policy)
     if (response) policy.seconds = policy.knownServerSeconds ?? policy.seconds
-    // An earlier attempt has deleted the resource, but its response was lost.
+    // An earlier attempt may have deleted the resource before its response was lost.
     if (response && request.method === 'DELETE' && mayHaveSucceeded && (await isGone(response)))
       return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
     mayHaveSucceeded ||= response === undefined || response.status >= 500
     const retryAfterMs = Math.min(maximumRetryAfterMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
-    const pauseMs = retryAfterMs + jittered(Math.min(maximumPauseMs, initialPauseMs * 2 ** count))
+    const pauseMs = retryAfterMs + withJitter(Math.min(maximumPauseMs, initialPauseMs * 2 ** count))
     const timeoutMs = retryAfterMs > 0 && policy.seconds > 0 ? timeoutWithRetryAfterMs : 1000 * policy.seconds
     const isOver = performance.now() - startedAtMs + pauseMs > timeoutMs || isPermanent(failure)
     if (isOver) return response ?? unreachable(request, failure)
@@ -52,7 +53,7 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
 }
 
 // Jitter prevents many callers from retrying at the same time.
-const jittered = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
+const withJitter = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
 
 const transport = transportWith(agentFor)
 const userAgent = `plat/${version()}`
@@ -95,9 +96,9 @@ const isConflict = async (response: Response, code: string): Promise<boolean> =>
   response.status === 409 && (await response.clone().text()).includes(`"error":"${code}"`)
 
 function noticeOf(response: Response | undefined, failure: unknown, pauseMs: number): string {
-  const answered =
+  const statusText =
     response?.status === 429 ? 'Rate limited by the platform' : `The platform returned ${response?.status}`
-  const problem = response === undefined ? messageOf(failure) : answered
+  const problem = response === undefined ? messageOf(failure) : statusText
   return `${problem}; retrying in ${Math.ceil(pauseMs / 1000)} s.`
 }
 

@@ -5,7 +5,7 @@ import { cellOf } from '../print/table.ts'
 type Call = Promise<{ data?: unknown; error?: unknown; response: Response }>
 type DataOf<Result> = Result extends { data: infer Data } ? NonNullable<Data> : never
 
-/** The body of a successful response. Throws `ApiRejection` with the platform's message. */
+/** Returns the body of a response. Throws `ApiRejection` for an error of the platform, otherwise `CliError`. */
 export async function unwrap<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result>> {
@@ -14,7 +14,7 @@ export async function unwrap<Result extends { data?: unknown; error?: unknown; r
   throw unexpectedResponse(result.response)
 }
 
-/** Like `unwrap`, but undefined for an empty response, which a repeated DELETE returns. */
+/** Like `unwrap`, but returns undefined for an empty response, such as that of a repeated DELETE. */
 export async function unwrapOptional<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result> | undefined> {
@@ -59,7 +59,7 @@ export class ApiRejection extends CliError {
 export const isApiRejection = (error: unknown, code: string): boolean =>
   error instanceof ApiRejection && error.code === code
 
-/** The error for an unsuccessful response. */
+/** Converts an unsuccessful response to an error. */
 export function toApiRejection(response: Response, error: unknown): CliError {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))
   const code = body.get('error')

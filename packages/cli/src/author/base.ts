@@ -23,7 +23,7 @@ export function platformOf({ platform }: Base): Platform {
 
 export const formatPlatform = ({ os, architecture }: Platform): string => `${os}/${architecture}`
 
-/** Opens the base image. Sends the author's password only if the base image is in the module's own registry. */
+/** Opens the base image. The credentials of the environment are used only for the module's own registry. */
 export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
   openRemote(reference, { isTarget: referenceOf(reference).registry === referenceOf(spec.image).registry })
 

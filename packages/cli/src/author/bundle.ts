@@ -53,7 +53,7 @@ const defaultTimeoutMs = 15_000
 
 /**
  * Runs a module's main file until it calls `serve`, and returns the module's description. Throws `CliError` if the
- * program fails before that call.
+ * program does not reach that call.
  */
 export async function describeProject(project: Project, timeoutMs = defaultTimeoutMs): Promise<ModuleDescription> {
   const folder = await mkdtemp(join(tmpdir(), 'plat-module-'))
@@ -97,9 +97,9 @@ async function runUpToServe(
 
 type ExecError = Error & { killed?: boolean; stdout?: string; stderr?: string }
 
-const shownLines = 20
+const maxShownLines = 20
 
-// The stack of an error log line is one JSON string; print it as separate lines.
+// The stack of an error log line is one JSON string, which is printed as separate lines.
 function withStackLines(line: string): string[] {
   const stack = memberOf(parseJson(line), 'error', 'stack')
   return typeof stack === 'string' ? stack.split('\n') : [line]
@@ -111,5 +111,5 @@ const errorLines = (error: ExecError): string =>
     .split('\n')
     .flatMap(withStackLines)
     .filter((line) => line.trim() !== '' && !/^Node\.js v\d|^\s+at .*node:internal\//.test(line))
-    .slice(0, shownLines)
+    .slice(0, maxShownLines)
     .join('\n')

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 const pathInCheckout = (path: string): string => fileURLToPath(new URL(`../../../../${path}`, import.meta.url))
 
 /**
- * Paths in the source checkout that contains this command line. It provides the SDK, so that modules need no
+ * Paths in the source checkout that contains this command line. The checkout provides the SDK, so that modules need no
  * installation of their own.
  */
 export const checkout = {

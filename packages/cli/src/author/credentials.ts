@@ -8,8 +8,8 @@ import { memberOf, parseJson, readJson } from './json.ts'
 import { ownRegistry } from './runtime.ts'
 
 /**
- * Credentials for a registry, in this order: the registry of the local platform, the environment, Docker's
- * configuration. The environment is used only if the command targets this registry (`isTarget`).
+ * Finds credentials for a registry, in this order: from the local platform, the environment, or Docker's configuration.
+ * The environment is used only if the command targets this registry (`isTarget`).
  */
 export async function credentialsFor(registry: string, isTarget: boolean): Promise<Credentials | undefined> {
   const local = await ownRegistry()

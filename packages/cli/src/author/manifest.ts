@@ -12,7 +12,7 @@ import { type Project, readManifest, writeManifest } from './project.ts'
 /** The manifest of a project, updated from the code. Writes no file. */
 export async function currentManifest(project: Project): Promise<ModuleManifest> {
   const description = await describeProject(project)
-  return checkedManifest(project, description, withVersion(await readManifest(project), description.version))
+  return parseAndCheckManifest(project, description, withVersion(await readManifest(project), description.version))
 }
 
 /**
@@ -29,20 +29,20 @@ export const manifestText = ({ manifestFile }: Project): Promise<Buffer> => read
 
 type AuthoredFields = Parameters<typeof manifestOf>[1]
 
-function checkedManifest(
+function parseAndCheckManifest(
   project: Project,
   description: ModuleDescription,
   given: Readonly<Record<string, unknown>>,
 ): ModuleManifest {
-  const manifest = parsedManifest(project, description, given)
+  const manifest = parseManifest(project, description, given)
   const problems = checkManifest(manifest)
   if (problems.length > 0) throw invalid(project, problems)
   return manifest
 }
 
-function parsedManifest(project: Project, description: ModuleDescription, given: Readonly<Record<string, unknown>>) {
+function parseManifest(project: Project, description: ModuleDescription, given: Readonly<Record<string, unknown>>) {
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema judges it
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema validates it
     return manifestOf(description, { metadata: {}, spec: {}, ...given } as unknown as AuthoredFields)
   } catch (error) {
     throw hasIssues(error) ? invalid(project, error.issues, error) : error

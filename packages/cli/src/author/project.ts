@@ -34,12 +34,12 @@ export async function openProject(folder = '.'): Promise<Project> {
 
 /** The stored manifest. Throws `CliError` unless it is a JSON object; its fields are not validated. */
 export async function readManifest({ manifestFile }: Project): Promise<Record<string, unknown>> {
-  const content = parsedJson(manifestFile, await readFile(manifestFile, 'utf8'))
+  const content = parseJsonFile(manifestFile, await readFile(manifestFile, 'utf8'))
   if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content }
   throw new CliError('usage', `${manifestFile} is not a JSON object.`)
 }
 
-function parsedJson(file: string, text: string): unknown {
+function parseJsonFile(file: string, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {

@@ -12,7 +12,7 @@ import { currentManifest, tagOf } from './manifest.ts'
 import { type Project, readManifest as readOwnManifest } from './project.ts'
 import { openRemote, referenceOf, type Remote } from './remote.ts'
 
-export interface Pushed {
+export interface PushedImage {
   /** Image reference: `registry/repository:tag`. */
   image: string
   digest: string
@@ -30,7 +30,7 @@ interface PushOptions {
  * Pushes the built image with its version and `latest` as tags. Signs it before the tags are set, so that no unsigned
  * image is visible. Throws `RegistryError`, or `CliError`, for example if the image does not match the code.
  */
-export async function pushProject(project: Project, { to, tags, privateKeyPem }: PushOptions): Promise<Pushed> {
+export async function pushProject(project: Project, { to, tags, privateKeyPem }: PushOptions): Promise<PushedImage> {
   const { version, image } = await builtImage(project)
   const remote = openRemote(to === undefined ? image.reference : repositoryOf(to))
   const { client, repository } = remote

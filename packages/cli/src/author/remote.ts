@@ -26,8 +26,8 @@ export function referenceOf(text: string): ImageReference {
 }
 
 /**
- * Opens the registry of a reference. The author's password is sent only if the command targets this registry
- * (`isTarget`).
+ * Opens the registry of a reference. The credentials of the environment are used only if the command targets this
+ * registry (`isTarget`).
  */
 export function openRemote(reference: string, { isTarget = true }: { isTarget?: boolean } = {}): Remote {
   const parsed = referenceOf(reference)

@@ -11,7 +11,7 @@ export interface OwnRegistry {
 
 /**
  * The registry of the local platform, from the data folder of `npm start` (`PLAT_DATA_DIR`, or the default in this
- * checkout). Undefined if no platform is running.
+ * checkout). Undefined if the folder does not name a registry.
  */
 export async function ownRegistry(): Promise<OwnRegistry | undefined> {
   const folder = process.env['PLAT_DATA_DIR']

@@ -12,7 +12,7 @@ const defaultRegistry = '127.0.0.1:8081'
 
 /**
  * Writes a new module, which builds and runs unchanged, into a folder with its name. Throws `CliError` for an invalid
- * id or a folder that is not empty.
+ * id or image, or a folder that is not empty.
  */
 export async function scaffold(id: string, image?: string): Promise<string> {
   const repository = image ?? `${(await ownRegistry())?.host ?? defaultRegistry}/modules/${id}`
@@ -98,7 +98,7 @@ const filesOf = (id: string, manifest: object): Record<string, string> => ({
 
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
-// Kebab-case ids must be quoted as property names.
+// Ids with hyphens must be quoted as property names.
 const propertyOf = (id: string): string => (id.includes('-') ? `'${id}'` : id)
 
 const mainOf = (id: string): string => `import { callerOf, defineModule, serve } from '@platform/modules'
@@ -119,7 +119,7 @@ const module = defineModule({
     },
   ],
 
-  // Shown on the platform's health page and run every minute.
+  // PrintOptions on the platform's health page and run every minute.
   healthChecks: {
     ${propertyOf(id)}: { tags: ['informational'], check: () => ({ status: 'Healthy' }) },
   },

@@ -43,7 +43,7 @@ export const wholeNumber = (min: number, max: number) => (text: string) => {
   return value
 }
 
-/** Parser of a repeatable option. Appends the value to the previous values. */
+/** Appends the value of a repeatable option to its previous values. */
 export const collectValues = (text: string, before: readonly string[] = []): string[] => [...before, text]
 
 /** The values of `--sort` for these fields. */

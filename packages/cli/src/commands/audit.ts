@@ -5,7 +5,7 @@ import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { CliError, exitCodes, messageOf } from '../exit.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { say, write } from '../print/write.ts'
 import { addCommand, addListCommand, withExamples } from './add-command.ts'
 import { findUser, userNames } from './user.ts'
@@ -29,21 +29,28 @@ export function addAuditCommands(program: Command): void {
     .option('--from <time>', 'only entries at or after this time')
     .option('--to <time>', 'only entries before this time')
     .action(list)
-  const exporting = audit
+  const exportCommand = audit
     .command('export')
     .description('print the whole audit trail, oldest first')
     .addOption(new Option('--format <format>', 'output format').choices(['ndjson', 'csv']).default('ndjson'))
     .option('--checkpoint <file>', 'also write a signed checkpoint of the last entry to this file')
     .action(exportTrail)
-  withExamples(exporting, ['plat audit export --format csv --checkpoint audit.jws > audit.csv'])
+  withExamples(exportCommand, ['plat audit export --format csv --checkpoint audit.jws > audit.csv'])
   addCommand(audit, 'checkpoint', 'print a signed checkpoint of the newest entry').action(showCheckpoint)
-  const verifying = addCommand(audit, 'verify', 'verify the hash chain; exits with 1 if it is broken')
+  const verifyCommand = addCommand(audit, 'verify', 'verify the hash chain; exits with 1 if it is broken')
     .option('--checkpoint <file>', 'also detect entries that were removed or replaced since this checkpoint')
     .action(verify)
-  withExamples(verifying, ['plat audit verify --checkpoint audit.jws'])
+  withExamples(verifyCommand, ['plat audit verify --checkpoint audit.jws'])
 }
 
-async function list({ limit, all, json, wide, actor: nameOrId, ...given }: Shown & Extent & Filter): Promise<void> {
+async function list({
+  limit,
+  all,
+  json,
+  wide,
+  actor: nameOrId,
+  ...given
+}: PrintOptions & Extent & Filter): Promise<void> {
   const api = connect()
   const actor =
     nameOrId === undefined || /^(system|[a-z]+_[0-9a-z]{26})$/.test(nameOrId)
@@ -73,7 +80,7 @@ async function list({ limit, all, json, wide, actor: nameOrId, ...given }: Shown
 // The `Link` header of each part refers to the next one.
 async function exportTrail({ format, checkpoint }: { format: 'ndjson' | 'csv'; checkpoint?: string }): Promise<void> {
   const api = connect()
-  let signed: string | null = null
+  let signedCheckpoint: string | null = null
   for (let after: number | undefined = 0; after !== undefined;) {
     const query = { format, after }
     const call = api.GET('/api/v1/platform/audit/export', { params: { query }, parseAs: 'text' })
@@ -81,10 +88,10 @@ async function exportTrail({ format, checkpoint }: { format: 'ndjson' | 'csv'; c
     await write(typeof part === 'string' ? part : '')
     const { headers } = (await call).response
     after = nextOf(headers.get('link'))
-    signed = headers.get('audit-checkpoint')
+    signedCheckpoint = headers.get('audit-checkpoint')
   }
   if (checkpoint !== undefined)
-    withFile(checkpoint, () => writeFileSync(checkpoint, `${signed ?? ''}\n`, { mode: 0o600 }))
+    withFile(checkpoint, () => writeFileSync(checkpoint, `${signedCheckpoint ?? ''}\n`, { mode: 0o600 }))
 }
 
 function withFile<Value>(file: string, use: () => Value): Value {
@@ -100,13 +107,13 @@ const nextOf = (link: string | null): number | undefined => {
   return after === undefined ? undefined : Number(after)
 }
 
-async function showCheckpoint(options: Shown): Promise<void> {
+async function showCheckpoint(options: PrintOptions): Promise<void> {
   const found = await unwrap(connect().GET('/api/v1/platform/audit/checkpoint'))
   if (options.json) return showOne(options, found)
   await write(`${found.checkpoint}\n`)
 }
 
-async function verify({ checkpoint: file, ...options }: Shown & { checkpoint?: string }): Promise<void> {
+async function verify({ checkpoint: file, ...options }: PrintOptions & { checkpoint?: string }): Promise<void> {
   const checkpoint = file === undefined ? undefined : withFile(file, () => readFileSync(file, 'utf8').trim())
   const api = connect()
   const found = await verifyChain(api, checkpoint)

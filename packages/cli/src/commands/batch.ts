@@ -8,11 +8,11 @@ import { cancelBatch, getBatch } from '../jobs/batch.ts'
 import { readBatchFile } from '../jobs/batch-file.ts'
 import { exportFormats, exportResults } from '../jobs/export-results.ts'
 import { printGroups } from '../jobs/groups.ts'
-import { readText, type ScriptOptions, unixScripts } from '../jobs/script.ts'
+import { readText, type ScriptOptions, toUnixScripts } from '../jobs/script.ts'
 import { waitForBatch } from '../jobs/wait-batch.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
-import { counted } from '../print/text.ts'
+import { countText } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 
@@ -33,7 +33,7 @@ const columns: Column<Batch>[] = [
   { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
 ]
 
-interface WaitOptions extends Shown {
+interface WaitOptions extends PrintOptions {
   wait?: true
 }
 
@@ -58,22 +58,22 @@ export function addBatchCommands(program: Command): void {
     .option('--wait', 'wait for all jobs; exit with the first non-zero exit code')
     .action(submit)
   addListCommand(batch, 'list', 'list batches').action(list)
-  addCommand(batch, 'get <id>', 'show a batch with its job counts').action(async (id: string, options: Shown) =>
+  addCommand(batch, 'get <id>', 'show a batch with its job counts').action(async (id: string, options: PrintOptions) =>
     showOne(options, await getBatch(connect(), id)),
   )
   addCommand(batch, 'wait <id>', 'wait for all jobs; exit with the first non-zero exit code').action(
-    async (id: string, options: Shown) => {
+    async (id: string, options: PrintOptions) => {
       process.exitCode = await waitForBatch(connectToFollow(), id, options)
     },
   )
   addCommand(batch, 'groups <id>', 'show groups of equal results, failures first').action(
-    (id: string, options: Shown) => printGroups(connect(), [id], options),
+    (id: string, options: PrintOptions) => printGroups(connect(), [id], options),
   )
   addCommand(batch, 'export <id>', 'print the results of all jobs, as CSV or JSON', [
     'plat batch export batch_01jd8w5k3zr9x2m4c7t6v0b100 --format csv > results.csv',
   ])
     .addOption(new Option('--format <format>', 'format of the results').choices(exportFormats).default('json'))
-    .action((id: string, { json, format }: Shown & { format: (typeof exportFormats)[number] }) =>
+    .action((id: string, { json, format }: PrintOptions & { format: (typeof exportFormats)[number] }) =>
       exportResults(connect(), id, json ? 'json' : format),
     )
   addCommand(batch, 'cancel <id>', 'cancel all unfinished jobs of a batch').action(cancel)
@@ -88,7 +88,7 @@ async function submit(
 ): Promise<void> {
   const { entries, limits } = readBatchFile(await readText(file))
   const texts = entries.map(({ submission }) => submission.payload.script)
-  const scripts = unixScripts(texts, { ...(keepLineEnds && { keepLineEnds }) })
+  const scripts = toUnixScripts(texts, { ...(keepLineEnds && { keepLineEnds }) })
   const api = options.wait ? connectToFollow() : connect()
   const clusterNames = entries.map(({ cluster }) => cluster)
   const known = await clustersOf(api, clusterNames)
@@ -120,13 +120,13 @@ async function clustersOf(api: Api, clusterNames: readonly string[]) {
   }
 }
 
-async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
+async function list({ limit, all, ...options }: PrintOptions & Extent): Promise<void> {
   const api = connect()
   const read = (query: Paging) => unwrap(api.GET('/api/v1/jobs/batch', { params: { query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
 }
 
-async function cancel(id: string, options: Shown): Promise<void> {
+async function cancel(id: string, options: PrintOptions): Promise<void> {
   const api = connect()
   await cancelBatch(api, id)
   await showOne(options, await getBatch(api, id))
@@ -146,7 +146,7 @@ async function showAccepted(
 ): Promise<void> {
   const { batchId, submittedCount } = accepted
   if (wait) {
-    say(`${batchId} accepted: ${counted(submittedCount, 'job')}.`)
+    say(`${batchId} accepted: ${countText(submittedCount, 'job')}.`)
     process.exitCode = await waitForBatch(api, batchId, options, nameOf)
   } else if (options.json) await writeJson(accepted)
   else await write(`${batchId}\n`)

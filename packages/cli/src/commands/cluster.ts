@@ -1,24 +1,24 @@
 import { type Command, Option } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
 import {
   type Cluster,
   type ClusterFilter,
   findCluster,
-  labelSet,
   listClusters,
+  parseLabels,
+  parseSelectorOption,
   selectedClusters,
-  selectorOption,
   siteIdOf,
 } from '../clusters.ts'
 import { CliError } from '../exit.ts'
 import { connect } from '../connect.ts'
 import { batchesOf } from '../jobs/batch.ts'
 import { confirm } from '../print/ask.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { cellOf, type Column } from '../print/table.ts'
-import { counted } from '../print/text.ts'
+import { countText } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, bothOrders, collectValues } from './add-command.ts'
 import { nodeColumns } from './node.ts'
@@ -61,7 +61,7 @@ export function addClusterCommands(program: Command): void {
       `plat cluster list -l 'env=prod,!legacy' --show-labels`,
     ]),
   )
-    .option('-l, --selector <selector>', 'only clusters with these labels, such as env=prod', selectorOption)
+    .option('-l, --selector <selector>', 'only clusters with these labels, such as env=prod', parseSelectorOption)
     .option('--show-labels', 'show the labels, also derived ones')
     .addOption(new Option('--sort <field>', 'order; -name reverses it').choices(orders))
     .action(list)
@@ -78,7 +78,7 @@ export function addClusterCommands(program: Command): void {
     'plat cluster label berlin-1 env=prod legacy-',
     'plat cluster label -l env=staging env=test --yes',
   ])
-    .option('-l, --selector <selector>', 'label all clusters with these labels, instead of one', selectorOption)
+    .option('-l, --selector <selector>', 'label all clusters with these labels, instead of one', parseSelectorOption)
     .option('--yes', 'with --selector: skip the confirmation')
     .action(label)
   addCommand(cluster, 'move [cluster]', 'move a cluster to a site', [
@@ -86,7 +86,7 @@ export function addClusterCommands(program: Command): void {
     'plat cluster move -l env=prod --site Berlin --yes',
     'plat cluster move berlin-1 --no-site',
   ])
-    .option('-l, --selector <selector>', 'move all clusters with these labels, instead of one', selectorOption)
+    .option('-l, --selector <selector>', 'move all clusters with these labels, instead of one', parseSelectorOption)
     .option('--site <site>', 'name or id of the site')
     .option('--no-site', 'remove the clusters from their site')
     .option('--yes', 'with --selector: skip the confirmation')
@@ -104,7 +104,7 @@ export function addClusterCommands(program: Command): void {
   )
 }
 
-type ListOptions = Shown & Extent & ClusterFilter & { showLabels?: true }
+type ListOptions = PrintOptions & Extent & ClusterFilter & { showLabels?: true }
 
 async function list({ limit, all, status, type, selector, sort, showLabels, ...options }: ListOptions): Promise<void> {
   const filter = {
@@ -135,7 +135,7 @@ function labelsOf(words: readonly string[]): { set: Record<string, string>; remo
   return { set, remove }
 }
 
-async function label(words: string[], options: Shown & { selector?: string; yes?: true }): Promise<void> {
+async function label(words: string[], options: PrintOptions & { selector?: string; yes?: true }): Promise<void> {
   const { selector } = options
   if (selector !== undefined) return labelSelected(selector, labelsOf(words), options)
   const [nameOrId = '', ...changes] = words
@@ -151,18 +151,18 @@ async function label(words: string[], options: Shown & { selector?: string; yes?
 async function labelSelected(
   selector: string,
   change: ReturnType<typeof labelsOf>,
-  options: Shown & { yes?: true },
+  options: PrintOptions & { yes?: true },
 ): Promise<void> {
   if (Object.keys(change.set).length + change.remove.length === 0)
     throw new CliError('usage', 'Specify labels: key=value to set one, or key- to remove one.')
   const api = connect()
-  const clusterIds = await confirmedClusters(api, selector, options, (count) => `Change the labels of ${count}?`)
+  const clusterIds = await confirmClusters(api, selector, options, (count) => `Change the labels of ${count}?`)
   await changeInParts(options, clusterIds, (target) =>
     unwrap(api.POST('/api/v1/clusters/labels', { body: { target, ...change } })),
   )
 }
 
-async function confirmedClusters(
+async function confirmClusters(
   api: Api,
   selector: string,
   { yes }: { yes?: true },
@@ -170,18 +170,18 @@ async function confirmedClusters(
 ): Promise<string[]> {
   const clusters = await selectedClusters(api, selector)
   if (clusters.length === 0) throw new CliError('refused', 'No matching clusters. See: plat cluster list --show-labels')
-  await confirm(question(counted(clusters.length, 'cluster')), { ...(yes && { yes }) })
+  await confirm(question(countText(clusters.length, 'cluster')), { ...(yes && { yes }) })
   return clusters.map(({ id }) => id)
 }
 
-/** In requests of at most 500 clusters, with one result. */
+/** Sends a change for at most 500 clusters per request, and prints the sum of the results. */
 async function changeInParts(
-  options: Shown,
-  all: string[],
+  options: PrintOptions,
+  allIds: string[],
   change: (target: { clusterIds: string[] }) => Promise<Schemas['BulkChangeResult']>,
 ): Promise<void> {
   const result = { resolvedCount: 0, changedCount: 0 }
-  for (const clusterIds of batchesOf(all)) {
+  for (const clusterIds of batchesOf(allIds)) {
     const { resolvedCount, changedCount } = await change({ clusterIds })
     result.resolvedCount += resolvedCount
     result.changedCount += changedCount
@@ -189,7 +189,7 @@ async function changeInParts(
   await showOne(options, result)
 }
 
-interface MoveOptions extends Shown {
+interface MoveOptions extends PrintOptions {
   selector?: string
   /** False for `--no-site`. */
   site?: string | false
@@ -205,7 +205,7 @@ async function move(nameOrId: string | undefined, { selector, site, ...options }
   const clusterIds =
     selector === undefined
       ? [(await findCluster(api, nameOrId ?? '')).id]
-      : await confirmedClusters(api, selector, options, (count) =>
+      : await confirmClusters(api, selector, options, (count) =>
           site === false ? `Remove ${count} from their sites?` : `Move ${count} to ${cellOf(site)}?`,
         )
   await changeInParts(options, clusterIds, (target) =>
@@ -213,7 +213,7 @@ async function move(nameOrId: string | undefined, { selector, site, ...options }
   )
 }
 
-async function get(nameOrId: string, options: Shown): Promise<void> {
+async function get(nameOrId: string, options: PrintOptions): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, nameOrId)
   const found = await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
@@ -225,7 +225,7 @@ async function get(nameOrId: string, options: Shown): Promise<void> {
   await showList(options, { items: nodes }, nodeColumns)
 }
 
-async function timeline(nameOrId: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
+async function timeline(nameOrId: string, { limit, all, ...options }: PrintOptions & Extent): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, nameOrId)
   const read = (query: Paging) => unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
@@ -238,7 +238,7 @@ async function timeline(nameOrId: string, { limit, all, ...options }: Shown & Ex
   ])
 }
 
-interface Registration extends Shown {
+interface Registration extends PrintOptions {
   type: Cluster['type']
   site?: string
   label?: string[]
@@ -246,23 +246,23 @@ interface Registration extends Shown {
 
 async function register(name: string, { type, site, label: words = [], json }: Registration): Promise<void> {
   const api = connect()
-  const siteId = site === undefined ? {} : { siteId: await siteIdOf(api, site) }
+  const siteField = site === undefined ? {} : { siteId: await siteIdOf(api, site) }
   const cluster = await unwrap(
-    api.POST('/api/v1/clusters', { body: { name, type, labels: labelSet(words), ...siteId } }),
+    api.POST('/api/v1/clusters', { body: { name, type, labels: parseLabels(words), ...siteField } }),
   )
   if (json) return writeJson(cluster)
   say(`${cluster.id} registered. Run this within 24 hours on the machine that runs the scripts:`)
   await showRelayCommand(cluster)
 }
 
-async function rename(nameOrId: string, name: string, options: Shown): Promise<void> {
+async function rename(nameOrId: string, name: string, options: PrintOptions): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, nameOrId)
   const call = api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body: { name } })
   await showOne(options, await unwrap(call))
 }
 
-async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
+async function remove(nameOrId: string, { json, yes }: PrintOptions & { yes?: true }): Promise<void> {
   const api = connect()
   const { id, name } = await findCluster(api, nameOrId)
   await confirm(`Remove ${name} (${id}) and all its data?`, { ...(yes && { yes }) })
@@ -270,14 +270,14 @@ async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): 
   await (json ? writeJson({ id, deleted: true }) : say(`${name} removed.`))
 }
 
-async function approve(nameOrId: string, { json }: Shown): Promise<void> {
+async function approve(nameOrId: string, { json }: PrintOptions): Promise<void> {
   const api = connect()
   const { id, name } = await findCluster(api, nameOrId)
   await expectNoBody(api.POST('/api/v1/clusters/{id}/approve', { params: { path: { id } } }))
   await (json ? writeJson({ id, approved: true }) : say(`${cellOf(name)} is approved.`))
 }
 
-async function issueToken(nameOrId: string, { json }: Shown): Promise<void> {
+async function issueToken(nameOrId: string, { json }: PrintOptions): Promise<void> {
   const api = connect()
   const { id, name } = await findCluster(api, nameOrId)
   const path = '/api/v1/clusters/{id}/enrollment-token'
@@ -287,7 +287,7 @@ async function issueToken(nameOrId: string, { json }: Shown): Promise<void> {
   await showRelayCommand(enrollment)
 }
 
-/** The command uses the address of this request, which other machines may not reach. */
+/** Prints a relay command. It contains the address of this request, which other machines may not reach. */
 async function showRelayCommand({ relayCommand }: { relayCommand: string }): Promise<void> {
   await write(`${relayCommand}\n`)
   await sayPublicAddress(relayCommand)

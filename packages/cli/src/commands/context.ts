@@ -1,18 +1,18 @@
 import type { Command } from 'commander'
-import { contextName } from '../context.ts'
+import { parseContextName } from '../context.ts'
 import { CliError } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { existingContext, serverOf } from '../session/credentials.ts'
 import { withLock } from '../session/lock.ts'
 import {
   contextNames,
-  currentContext,
+  currentContextName,
   readContext,
   removeContext,
-  selectedContext,
-  setCurrentContext,
+  selectedContextName,
+  setCurrentContextName,
   writeContext,
 } from '../session/store.ts'
 import { addCommand, addTableCommand } from './add-command.ts'
@@ -29,8 +29,8 @@ export function addContextCommands(program: Command): void {
   addCommand(context, 'use <name>', 'use a context in the following commands').action(use)
   addTableCommand(context, 'list', 'list contexts').option('--names', 'print only the names').action(list)
   addCommand(context, 'show [name]', 'show a context (default: the one in use)').action(
-    async (name: string | undefined, options: Shown) => {
-      const chosen = name === undefined ? selectedContext() : contextName(name)
+    async (name: string | undefined, options: PrintOptions) => {
+      const chosen = name === undefined ? selectedContextName() : parseContextName(name)
       existingContext(chosen)
       await showOne(options, rowOf(chosen))
     },
@@ -40,8 +40,8 @@ export function addContextCommands(program: Command): void {
     .action(remove)
 }
 
-async function add(text: string, { server: address, ...options }: Shown & { server: string }): Promise<void> {
-  const name = contextName(text)
+async function add(text: string, { server: address, ...options }: PrintOptions & { server: string }): Promise<void> {
+  const name = parseContextName(text)
   const server = serverOf(address)
   await withLock(name, async () => {
     const before = readContext(name)
@@ -49,15 +49,15 @@ async function add(text: string, { server: address, ...options }: Shown & { serv
       throw new CliError('usage', `The context ${name} belongs to ${before.server}. Choose another name, or remove it.`)
     writeContext(name, before ?? { server })
   })
-  if (readContext(currentContext()) === undefined) setCurrentContext(name)
+  if (readContext(currentContextName()) === undefined) setCurrentContextName(name)
   if (options.json) return writeJson(rowOf(name))
   say(`Context ${name} added. Next: plat login --context ${name}`)
 }
 
-async function use(text: string, options: Shown): Promise<void> {
-  const name = contextName(text)
+async function use(text: string, options: PrintOptions): Promise<void> {
+  const name = parseContextName(text)
   existingContext(name)
-  setCurrentContext(name)
+  setCurrentContextName(name)
   if (options.json) return writeJson(rowOf(name))
   say(`The current context is ${name}.`)
 }
@@ -66,10 +66,10 @@ async function use(text: string, options: Shown): Promise<void> {
 function rowOf(name: string) {
   const { server, username, session } = readContext(name) ?? {}
   const status = session === undefined ? 'Signed out' : 'Signed in'
-  return { name, current: name === currentContext(), server, username, status }
+  return { name, current: name === currentContextName(), server, username, status }
 }
 
-async function list({ names, ...options }: Shown & { names?: true }): Promise<void> {
+async function list({ names, ...options }: PrintOptions & { names?: true }): Promise<void> {
   if (names)
     return write(
       contextNames()
@@ -85,13 +85,13 @@ async function list({ names, ...options }: Shown & { names?: true }): Promise<vo
   ])
 }
 
-async function remove(text: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
-  const name = contextName(text)
+async function remove(text: string, { json, yes }: PrintOptions & { yes?: true }): Promise<void> {
+  const name = parseContextName(text)
   const { server, session } = existingContext(name)
   await confirm(`Remove the context ${name} (${server})?`, { ...(yes && { yes }) })
   if (session !== undefined) await endSession(name, session)
-  const wasCurrent = currentContext() === name
+  const wasCurrent = currentContextName() === name
   await withLock(name, async () => removeContext(name))
-  const current = wasCurrent ? ` The current context is ${currentContext()}.` : ''
+  const current = wasCurrent ? ` The current context is ${currentContextName()}.` : ''
   await (json ? writeJson({ name, deleted: true }) : say(`${name} removed.${current}`))
 }

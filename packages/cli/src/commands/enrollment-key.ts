@@ -2,15 +2,15 @@ import type { Command } from 'commander'
 import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
-import { labelSet, siteIdOf } from '../clusters.ts'
+import { parseLabels, siteIdOf } from '../clusters.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, collectValues, wholeNumber } from './add-command.ts'
 import { sayPublicAddress } from './cluster.ts'
 
-interface Creation extends Shown {
+interface Creation extends PrintOptions {
   maxUses: number
   expiresInDays: number
   site?: string
@@ -44,13 +44,13 @@ export function addEnrollmentKeyCommands(program: Command): void {
     .option('--name-template <text>', 'name of the new clusters; default {hostname}')
     .option('--require-approval', 'new clusters receive no jobs until plat cluster approve')
     .action(create)
-  addCommand(key, 'delete <id>', 'revoke a key').action(async (id: string, { json }: Shown) => {
+  addCommand(key, 'delete <id>', 'revoke a key').action(async (id: string, { json }: PrintOptions) => {
     await expectNoBody(connect().DELETE('/api/v1/enrollment-keys/{id}', { params: { path: { id } } }))
     await (json ? writeJson({ id, deleted: true }) : say(`${id} revoked.`))
   })
 }
 
-async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
+async function list({ limit, all, ...options }: PrintOptions & Extent): Promise<void> {
   const api = connect()
   const read = (query: Paging) => unwrap(api.GET('/api/v1/enrollment-keys', { params: { query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
@@ -63,7 +63,7 @@ async function create(name: string, { maxUses, expiresInDays, site, label = [], 
     name,
     maxUses,
     expiresAt: new Date(Date.now() + expiresInDays * 86_400_000 - 60_000).toISOString(),
-    labels: labelSet(label),
+    labels: parseLabels(label),
     ...(site !== undefined && { siteId: await siteIdOf(api, site) }),
     ...(type !== undefined && { type }),
     ...(nameTemplate !== undefined && { nameTemplate }),

@@ -4,7 +4,7 @@ import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { readText } from '../jobs/script.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
-import { type Shown, showOne } from '../print/show.ts'
+import { type PrintOptions, showOne } from '../print/show.ts'
 import { addCommand, collectValues } from './add-command.ts'
 
 type Request = Schemas['IdentityProviderRequest']
@@ -16,7 +16,7 @@ type Settings = Omit<
   'type' | 'clientSecret' | 'bindPassword' | 'enabled' | 'roleMappings' | 'caCertificate' | 'scopes'
 >
 
-interface AddOptions extends Shown, Settings {
+interface AddOptions extends PrintOptions, Settings {
   map?: { group: string; role: Role }[]
   scope?: string[]
   caFile?: string

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { exitCodes } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
-import { type Shown, showList } from '../print/show.ts'
-import { type Column, cellOf } from '../print/table.ts'
+import { type PrintOptions, showList } from '../print/show.ts'
+import { cellOf, type Column } from '../print/table.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addProviderCommands } from './idp-add.ts'
 import { addCommand, addTableCommand } from './add-command.ts'
@@ -33,13 +33,13 @@ const columns: Column<Provider>[] = [
 
 export function addIdentityCommands(program: Command): void {
   const idp = program.command('idp').description('identity providers for sign-in')
-  addTableCommand(idp, 'list', 'list identity providers').action(async (options: Shown) =>
+  addTableCommand(idp, 'list', 'list identity providers').action(async (options: PrintOptions) =>
     showList(options, await unwrap(connect().GET(path)), columns),
   )
   addProviderCommands(idp.command('add').description('add an identity provider, or update the one at the same address'))
   addCommand(idp, 'test <id>', 'test the connection to a provider').action(test)
   addCommand(idp, 'consent <id>', "request consent from the tenant's administrator; prints the URL to open").action(
-    async (id: string, { json }: Shown) => {
+    async (id: string, { json }: PrintOptions) => {
       const { url } = await unwrap(connect().POST(`${path}/{id}/consent`, { params: { path: { id } } }))
       await (json ? writeJson({ url }) : write(`${url}\n`))
     },
@@ -49,7 +49,7 @@ export function addIdentityCommands(program: Command): void {
     .action(remove)
 }
 
-async function test(id: string, { json }: Shown): Promise<void> {
+async function test(id: string, { json }: PrintOptions): Promise<void> {
   const found = await unwrap(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
   if (!found.ok) process.exitCode = exitCodes.refused
   if (json) return writeJson(found)
@@ -59,7 +59,7 @@ async function test(id: string, { json }: Shown): Promise<void> {
   await write(lines.join(''))
 }
 
-async function remove(id: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
+async function remove(id: string, { json, yes }: PrintOptions & { yes?: true }): Promise<void> {
   await confirm(`Remove ${cellOf(id)}? Its users can no longer sign in.`, { ...(yes && { yes }) })
   await expectNoBody(connect().DELETE(`${path}/{id}`, { params: { path: { id } } }))
   await (json ? writeJson({ id, deleted: true }) : say(`${cellOf(id)} removed.`))

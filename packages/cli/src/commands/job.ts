@@ -6,7 +6,7 @@ import { clusterNames, findCluster } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { getJob, outputOf, untilEnded } from '../jobs/job.ts'
 import { finalCode, printOutput } from '../jobs/run-one.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say, writeJson, writeJsonLine } from '../print/write.ts'
 import { addCommand, addListCommand, rawDescription, wholeNumber } from './add-command.ts'
@@ -25,7 +25,7 @@ const columns: Column<JobSummary & { cluster: string | undefined }>[] = [
   { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
 ]
 
-interface Filter extends Shown, Extent {
+interface Filter extends PrintOptions, Extent {
   cluster?: string
   status?: JobSummary['status']
   batch?: string
@@ -46,10 +46,10 @@ export function addJobCommands(program: Command): void {
     .option('--batch <id>', 'only jobs of this batch')
     .option('--created-by <name|id>', 'only jobs that this user submitted')
     .option('--name <text>', 'only jobs whose title contains this text')
-    .option('--since <time>', 'only jobs that were submitted at this time or later', time)
-    .option('--until <time>', 'only jobs that were submitted before this time', time)
+    .option('--since <time>', 'only jobs that were submitted at this time or later', parseTime)
+    .option('--until <time>', 'only jobs that were submitted before this time', parseTime)
     .action(list)
-  addCommand(job, 'get <id>', 'show a job with its result').action(async (id: string, options: Shown) =>
+  addCommand(job, 'get <id>', 'show a job with its result').action(async (id: string, options: PrintOptions) =>
     showOne(options, await getJob(connect(), id)),
   )
   addCommand(job, 'output <id>', 'print the output of a job', ['plat job output job_01… --follow'])
@@ -86,14 +86,14 @@ async function list(options: Filter): Promise<void> {
   await showList(options, { ...jobs, items }, columns)
 }
 
-interface OutputOptions extends Shown {
+interface OutputOptions extends PrintOptions {
   follow?: true
   raw?: true
   offset: number
 }
 
-/** A day begins at midnight UTC. */
-function time(text: string): string {
+/** Parses a time. A date without a time of day is midnight UTC. */
+function parseTime(text: string): string {
   const ms = Date.parse(text)
   if (Number.isNaN(ms)) throw new InvalidArgumentError('Use a time such as 2026-11-21 or 2026-11-21T09:30:00Z.')
   return new Date(ms).toISOString()
@@ -101,7 +101,7 @@ function time(text: string): string {
 
 async function output(id: string, { json, follow, raw, offset }: OutputOptions): Promise<void> {
   const api = follow ? connectToFollow() : connect()
-  const extent = { offset, isOver: !follow, ...(raw && { isRaw: true }) }
+  const extent = { offset, stopsAtEnd: !follow, ...(raw && { isRaw: true }) }
   if (!json) return printOutput(api, id, await nodesOfJob(api, id), extent)
   for await (const chunk of outputOf(api, id, extent)) await writeJsonLine(chunk)
 }
@@ -115,13 +115,13 @@ async function nodesOfJob(api: Api, id: string): Promise<Schemas['Node'][]> {
   return data?.nodes ?? []
 }
 
-async function wait(id: string, { json }: Shown): Promise<void> {
+async function wait(id: string, { json }: PrintOptions): Promise<void> {
   const ended = await untilEnded(connectToFollow(), id)
   if (json) await writeJson(ended)
   process.exitCode = finalCode(ended)
 }
 
-async function cancel(id: string, { json }: Shown): Promise<void> {
+async function cancel(id: string, { json }: PrintOptions): Promise<void> {
   const job = await unwrap(connect().POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } }))
   if (json) return writeJson(job)
   say(job.status === 'Cancelled' ? `${job.id} cancelled.` : `${job.id} is being cancelled by its relay.`)

@@ -2,13 +2,13 @@ import { relative } from 'node:path'
 import { type Command, Option } from 'commander'
 import type { Base } from '../author/base.ts'
 import { openProject } from '../author/project.ts'
-import { type Shown, showOne } from '../print/show.ts'
+import { type PrintOptions, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
 import { addCommand } from './add-command.ts'
 
 // Dependencies of these commands are loaded on demand, so that other commands start quickly.
 
-interface InFolder extends Shown {
+interface InFolder extends PrintOptions {
   dir?: string
 }
 
@@ -50,7 +50,7 @@ export const forAuthors =
     }
   }
 
-async function create(id: string, { image, json }: Shown & { image?: string }): Promise<void> {
+async function create(id: string, { image, json }: PrintOptions & { image?: string }): Promise<void> {
   const { scaffold } = await import('../author/scaffold.ts')
   const folder = await scaffold(id, image)
   if (json) return showOne({ json }, { id, folder })

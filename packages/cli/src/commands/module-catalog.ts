@@ -4,15 +4,15 @@ import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../exit.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
-import { counted } from '../print/text.ts'
+import { countText } from '../print/text.ts'
 import { say } from '../print/write.ts'
 import { addCommand, addTableCommand } from './add-command.ts'
 
 type CatalogItem = Schemas['CatalogItem']
 
-interface Filter extends Shown {
+interface Filter extends PrintOptions {
   installed?: true
   verified?: true
   search?: string
@@ -56,13 +56,13 @@ async function catalog({ json, wide, installed, verified, search }: Filter): Pro
   list.problems.forEach(say)
 }
 
-async function scan({ json, wait }: Shown & { wait: boolean }): Promise<void> {
+async function scan({ json, wait }: PrintOptions & { wait: boolean }): Promise<void> {
   const api = connect()
   const accepted = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
   if (!wait) return json ? showOne({ json }, accepted) : say('Scan started. See: plat module catalog')
   const { scannedAt, totalCount, problems } = await waitForScan(api, accepted.scannedAt)
   if (json) return showOne({ json }, { scannedAt, totalCount, problems })
-  say(`The catalog is up to date: ${counted(totalCount, 'module')}.`)
+  say(`The catalog is up to date: ${countText(totalCount, 'module')}.`)
   problems.forEach(say)
 }
 
@@ -72,11 +72,11 @@ const scanTimeoutMs = 180_000
 
 // Waits until the time of the last scan changes.
 async function waitForScan(api: Api, before: string | undefined) {
-  const untilMs = performance.now() + scanTimeoutMs
+  const deadlineMs = performance.now() + scanTimeoutMs
   for (;;) {
     const found = await readCatalog(api)
     if (found.scannedAt !== before) return found
-    if (performance.now() > untilMs)
+    if (performance.now() > deadlineMs)
       throw new CliError('unreachable', 'The scan has not finished yet. See the result later with: plat module catalog')
     await sleep(pauseMs)
   }

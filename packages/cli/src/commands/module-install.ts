@@ -1,15 +1,15 @@
 import type { Command } from 'commander'
-import { unwrap, unwrapOptional, isApiRejection } from '../api/unwrap.ts'
+import { isApiRejection, unwrap, unwrapOptional } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { CliError } from '../exit.ts'
 import { followOperation } from '../jobs/operation.ts'
-import { type Shown, showOne } from '../print/show.ts'
+import { type PrintOptions, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
 import { addCommand } from './add-command.ts'
 
-interface WaitOptions extends Shown {
+interface WaitOptions extends PrintOptions {
   wait: boolean
 }
 
@@ -18,7 +18,7 @@ interface InstallOptions {
   manifest?: string
 }
 
-interface EventOptions extends Shown {
+interface EventOptions extends PrintOptions {
   events?: string
 }
 
@@ -46,13 +46,13 @@ export function addInstallCommands(module: Command): void {
     )
   addCommand(module, 'disable <id>', 'stop events of your organisation to a module', [
     'plat module disable hello',
-  ]).action((id: string, shown: Shown) => setEvents(id, { enabled: false }, shown))
+  ]).action((id: string, shown: PrintOptions) => setEvents(id, { enabled: false }, shown))
 }
 
 const putEvents = (api: Api, id: string, body: Schemas['OrganisationModuleChange']) =>
   unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params: { path: { id } }, body }))
 
-async function setEvents(id: string, body: Schemas['OrganisationModuleChange'], shown: Shown): Promise<void> {
+async function setEvents(id: string, body: Schemas['OrganisationModuleChange'], shown: PrintOptions): Promise<void> {
   await showOne(shown, await putEvents(connect(), id, body))
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { openProject } from '../author/project.ts'
-import { exitCodes, CliError } from '../exit.ts'
-import { type Shown, showOne } from '../print/show.ts'
+import { CliError, exitCodes } from '../exit.ts'
+import { type PrintOptions, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
 import { addCommand, collectValues } from './add-command.ts'
 import { forAuthors, inFolder } from './module-author.ts'
@@ -30,7 +30,7 @@ export function addReleaseCommands(module: Command): void {
     .action(forAuthors(verify))
 }
 
-async function makeKey(name: string, { json }: Shown): Promise<void> {
+async function makeKey(name: string, { json }: PrintOptions): Promise<void> {
   const { writeKeyPair } = await import('../author/keys.ts')
   const files = await writeKeyPair(name)
   if (json) return showOne({ json }, files)
@@ -38,13 +38,13 @@ async function makeKey(name: string, { json }: Shown): Promise<void> {
   say(`Keep ${privateKey} secret. Platforms trust ${publicKey} through PLAT_MODULE_TRUSTED_KEYS.`)
 }
 
-interface Push extends Shown {
+interface PushOptions extends PrintOptions {
   dir?: string
   to?: string
   key?: string
 }
 
-async function push({ dir, to, key, json }: Push): Promise<void> {
+async function push({ dir, to, key, json }: PushOptions): Promise<void> {
   const [{ pushProject }, { readSigningKey }] = await Promise.all([
     import('../author/push.ts'),
     import('../author/keys.ts'),
@@ -56,7 +56,10 @@ async function push({ dir, to, key, json }: Push): Promise<void> {
   say(`${image} pushed${key === undefined ? ', and not signed' : ' and signed'}: ${digest}`)
 }
 
-async function sign(image: string, { key, legacy, json }: Shown & { key: string; legacy?: true }): Promise<void> {
+async function sign(
+  image: string,
+  { key, legacy, json }: PrintOptions & { key: string; legacy?: true },
+): Promise<void> {
   const [{ signRemote }, { readSigningKey }] = await Promise.all([
     import('../author/sign.ts'),
     import('../author/keys.ts'),
@@ -66,7 +69,7 @@ async function sign(image: string, { key, legacy, json }: Shown & { key: string;
   say(`${image} signed: ${digest}`)
 }
 
-async function verify(image: string, { key: files, json }: Shown & { key: string[] }): Promise<void> {
+async function verify(image: string, { key: files, json }: PrintOptions & { key: string[] }): Promise<void> {
   const [{ verifyRemote }, { readTrustedKey }] = await Promise.all([
     import('../author/sign.ts'),
     import('../author/keys.ts'),

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { say } from '../print/write.ts'
 import { addCommand, addTableCommand } from './add-command.ts'
@@ -42,7 +42,7 @@ export function addModuleCommands(program: Command): void {
   module.addHelpText('after', notes)
 }
 
-async function list({ json, ...options }: Shown): Promise<void> {
+async function list({ json, ...options }: PrintOptions): Promise<void> {
   const modules = await unwrap(connect().GET('/api/v1/modules'))
   await showList({ ...options, ...(json && { json }) }, modules, columns)
   if (json) return
@@ -52,6 +52,6 @@ async function list({ json, ...options }: Shown): Promise<void> {
   }
 }
 
-async function get(id: string, options: Shown): Promise<void> {
+async function get(id: string, options: PrintOptions): Promise<void> {
   await showOne(options, await unwrap(connect().GET('/api/v1/modules/{id}', { params: { path: { id } } })))
 }

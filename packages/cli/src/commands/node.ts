@@ -3,11 +3,11 @@ import { unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showList } from '../print/show.ts'
+import { type PrintOptions, showList } from '../print/show.ts'
 import type { Column } from '../print/table.ts'
 import { addListCommand, bothOrders } from './add-command.ts'
 
-interface Filter extends Shown, Extent {
+interface Filter extends PrintOptions, Extent {
   selector?: string
   os?: string
   search?: string
@@ -16,7 +16,7 @@ interface Filter extends Shown, Extent {
 
 const orders = bothOrders('name', 'os', 'arch', 'cpus', 'memoryBytes', 'rootDiskFreeBytes')
 
-const gib = (bytes: number | undefined): string | undefined =>
+const formatGib = (bytes: number | undefined): string | undefined =>
   bytes === undefined ? undefined : `${Math.round(bytes / 2 ** 30)} GiB`
 
 export const nodeColumns: Column<Pick<Schemas['NodeSummary'], 'id' | 'name' | 'status' | 'facts'>>[] = [
@@ -26,8 +26,8 @@ export const nodeColumns: Column<Pick<Schemas['NodeSummary'], 'id' | 'name' | 's
   { title: 'KERNEL', of: ({ facts }) => facts?.kernel, isFlexible: true, isWide: true },
   { title: 'ARCH', of: ({ facts }) => facts?.arch },
   { title: 'CPUS', of: ({ facts }) => facts?.cpus },
-  { title: 'MEMORY', of: ({ facts }) => gib(facts?.memoryBytes) },
-  { title: 'FREE', of: ({ facts }) => gib(facts?.rootDiskFreeBytes) },
+  { title: 'MEMORY', of: ({ facts }) => formatGib(facts?.memoryBytes) },
+  { title: 'FREE', of: ({ facts }) => formatGib(facts?.rootDiskFreeBytes) },
   { title: 'SHELLS', of: ({ facts }) => facts?.shells, isWide: true },
   { title: 'ID', of: ({ id }) => id, isWide: true },
 ]

@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../exit.ts'
-import { type Shown, showList } from '../print/show.ts'
+import { type PrintOptions, showList } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand } from './add-command.ts'
 
@@ -17,12 +17,12 @@ export function addNotificationCommands(program: Command): void {
     .action(read)
 }
 
-async function list({ limit, all, unread, ...options }: Shown & Extent & { unread?: true }): Promise<void> {
+async function list({ limit, all, unread, ...options }: PrintOptions & Extent & { unread?: true }): Promise<void> {
   const api = connect()
   const unreadOnly = unread ? { unreadOnly: true } : {}
-  const page = (paging: Paging) =>
+  const readPage = (paging: Paging) =>
     unwrap(api.GET('/api/v1/notifications', { params: { query: { ...unreadOnly, ...paging } } }))
-  await showList(options, await readList({ limit, ...(all && { all }) }, page), [
+  await showList(options, await readList({ limit, ...(all && { all }) }, readPage), [
     { title: 'ID', of: ({ id }) => id },
     { title: 'READ', of: ({ read }) => (read ? 'yes' : 'no') },
     { title: 'SEVERITY', of: ({ severity }) => severity, as: 'state' },
@@ -33,7 +33,7 @@ async function list({ limit, all, unread, ...options }: Shown & Extent & { unrea
   ])
 }
 
-async function read(ids: string[], { all, json }: Shown & { all?: true }): Promise<void> {
+async function read(ids: string[], { all, json }: PrintOptions & { all?: true }): Promise<void> {
   if (all ? ids.length > 0 : ids.length === 0) throw new CliError('usage', 'Specify notification ids, or --all.')
   await expectNoBody(connect().PATCH('/api/v1/notifications', { body: all ? { markAllRead: true } : { ids } }))
   await (json ? writeJson(all ? { markAllRead: true } : { ids }) : say('Marked as read.'))

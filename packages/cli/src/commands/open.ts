@@ -4,7 +4,7 @@ import { findCluster, siteIdOf } from '../clusters.ts'
 import type { Api } from '../api/client.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../exit.ts'
-import type { Shown } from '../print/show.ts'
+import type { PrintOptions } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { selectedServer } from '../session/credentials.ts'
@@ -12,10 +12,10 @@ import { addCommand } from './add-command.ts'
 
 interface Kind {
   list: string
-  /** The page of one resource. Without it, resources have no page of their own. */
+  /** Returns the path of the page of one resource. Absent if resources have no page of their own. */
   pathOf?: (id: string) => string
   prefix?: string
-  /** Finds the id of a name. Without it, resources have no names. */
+  /** Finds the id of a resource by its name. Absent if resources have no names. */
   idOf?: (api: Api, nameOrId: string) => Promise<string>
   /** The command that lists the resources, if its name is not that of the kind. */
   command?: string
@@ -70,7 +70,11 @@ export function addOpenCommand(program: Command): void {
     .action(open)
 }
 
-async function open(kind: string, nameOrId: string | undefined, options: Shown & { print?: true }): Promise<void> {
+async function open(
+  kind: string,
+  nameOrId: string | undefined,
+  options: PrintOptions & { print?: true },
+): Promise<void> {
   // The address comes from the context only, so that nothing from the platform or from a name changes the host.
   const url = selectedServer() + (await pathOf(kind, nameOrId))
   if (options.json) return writeJson({ url })
@@ -95,7 +99,7 @@ const browsers: Partial<Record<NodeJS.Platform, [program: string, ...args: strin
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
-/** Opens a browser. Returns false if there is none. */
+/** Opens a browser. Returns false if none can be started. */
 function openBrowser(url: string): Promise<boolean> {
   const { DISPLAY: x11, WAYLAND_DISPLAY: wayland, WSL_DISTRO_NAME: windows } = process.env
   const [program, ...args] = browsers[process.platform] ?? ['xdg-open']

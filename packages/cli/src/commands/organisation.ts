@@ -3,13 +3,13 @@ import type { Schemas } from '../api/client.ts'
 import { unwrap } from '../api/unwrap.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 
 export function addOrganisationCommands(program: Command): void {
   const organisation = program.command('organisation').description('tenants of the platform')
   addListCommand(organisation, 'list', 'list organisations').action(
-    async ({ limit, all, ...options }: Shown & Extent) => {
+    async ({ limit, all, ...options }: PrintOptions & Extent) => {
       const api = connect()
       const read = (query: Paging) => unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
       await showList(options, await readList({ limit, ...(all && { all }) }, read), [
@@ -25,8 +25,8 @@ export function addOrganisationCommands(program: Command): void {
     'plat organisation settings --max-token-lifetime-days none',
     'plat organisation settings --job-retention-days 30',
   ])
-    .option('--max-token-lifetime-days <days>', 'longest lifetime of new API tokens, or none', days)
-    .option('--default-token-lifetime-days <days>', 'lifetime of API tokens without --expires-at, or none', days)
+    .option('--max-token-lifetime-days <days>', 'longest lifetime of new API tokens, or none', parseDays)
+    .option('--default-token-lifetime-days <days>', 'lifetime of API tokens without --expires-at, or none', parseDays)
     .option('--job-retention-days <days>', 'days after which ended jobs are removed', wholeNumber(1, 3650))
     .action(settings)
   addCommand(organisation, 'usage', 'show how much of its quotas your organisation uses', [
@@ -36,11 +36,11 @@ export function addOrganisationCommands(program: Command): void {
     'plat organisation quota org_01… --clusters 500 --active-jobs 2000',
     'plat organisation quota org_01… --clusters default',
   ])
-    .option('--clusters <number>', 'maximum number of clusters, or default', quota)
-    .option('--users <number>', 'maximum number of users, or default', quota)
-    .option('--webhooks <number>', 'maximum number of webhooks, or default', quota)
-    .option('--active-jobs <number>', 'maximum number of queued and running jobs, or default', quota)
-    .action(async (id: string, { clusters, users, webhooks, activeJobs, ...options }: Shown & Quotas) => {
+    .option('--clusters <number>', 'maximum number of clusters, or default', parseQuota)
+    .option('--users <number>', 'maximum number of users, or default', parseQuota)
+    .option('--webhooks <number>', 'maximum number of webhooks, or default', parseQuota)
+    .option('--active-jobs <number>', 'maximum number of queued and running jobs, or default', parseQuota)
+    .action(async (id: string, { clusters, users, webhooks, activeJobs, ...options }: PrintOptions & Quotas) => {
       const body = { quotas: givenValues({ clusters, users, webhooks, activeJobs }) }
       const path = '/api/v1/platform/organisations/{id}'
       await showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body })))
@@ -48,16 +48,16 @@ export function addOrganisationCommands(program: Command): void {
   addCommand(organisation, 'create <name>', 'create an organisation; add its first OrgAdmin with plat user create', [
     'plat organisation create Acme',
     'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
-  ]).action(async (name: string, options: Shown) =>
+  ]).action(async (name: string, options: PrintOptions) =>
     showOne(options, await unwrap(connect().POST('/api/v1/platform/organisations', { body: { name } }))),
   )
 }
 
-const days = (text: string) => (text === 'none' ? text : wholeNumber(1, 3650)(text))
+const parseDays = (text: string) => (text === 'none' ? text : wholeNumber(1, 3650)(text))
 
-const quota = (text: string) => (text === 'default' ? text : wholeNumber(0, 10_000_000)(text))
+const parseQuota = (text: string) => (text === 'default' ? text : wholeNumber(0, 10_000_000)(text))
 
-/** The given values; words such as `none` become null, which commander does not accept as a value. */
+/** Omits missing values, and converts words such as `none` to null, which commander does not accept as a value. */
 const givenValues = (values: Record<string, number | string | undefined>): Record<string, number | null> =>
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>
@@ -67,7 +67,7 @@ const givenValues = (values: Record<string, number | string | undefined>): Recor
 
 type Quotas = { [Name in keyof Schemas['OrganisationQuotas']]?: number | string }
 
-async function usage(options: Shown): Promise<void> {
+async function usage(options: PrintOptions): Promise<void> {
   const quotas = await unwrap(connect().GET('/api/v1/organisation/usage'))
   const items = Object.entries(quotas).map(([resource, { used, limit }]) => ({ resource, used, limit }))
   if (options.json) return showOne(options, quotas)
@@ -78,7 +78,7 @@ async function usage(options: Shown): Promise<void> {
   ])
 }
 
-interface Settings extends Shown {
+interface Settings extends PrintOptions {
   maxTokenLifetimeDays?: number | string
   defaultTokenLifetimeDays?: number | string
   jobRetentionDays?: number

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showOne } from '../print/show.ts'
+import { type PrintOptions, showOne } from '../print/show.ts'
 import { addCommand } from './add-command.ts'
 
 export function addPlatformCommands(program: Command): void {
@@ -11,7 +11,7 @@ export function addPlatformCommands(program: Command): void {
     'plat platform settings --public-url https://platform.example.com',
   ])
     .option('--public-url <url>', 'https address of the portal, to which identity providers redirect')
-    .action(async ({ publicUrl, ...options }: Shown & { publicUrl?: string }) => {
+    .action(async ({ publicUrl, ...options }: PrintOptions & { publicUrl?: string }) => {
       const path = '/api/v1/platform/settings'
       const api = connect()
       const settings = publicUrl === undefined ? api.GET(path) : api.PATCH(path, { body: { publicUrl } })

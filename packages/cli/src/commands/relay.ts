@@ -3,14 +3,14 @@ import { type Command, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
-import { selectorOption } from '../clusters.ts'
+import { parseSelectorOption } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { CliError, exitCodes } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
 import { Progress } from '../print/progress.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { cellOf, type Column } from '../print/table.ts'
-import { counted } from '../print/text.ts'
+import { countText } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 
@@ -37,8 +37,8 @@ const clusterColumns: Column<Schemas['RelayUpdateCluster']>[] = [
   { title: 'REASON', of: ({ reason }) => reason, isFlexible: true },
 ]
 
-interface UpdateOptions extends Shown {
-  /** Not a required option, because that would apply to the subcommands too. */
+interface UpdateOptions extends PrintOptions {
+  /** Commander does not require this option, because it would then require it for the subcommands too. */
   selector?: string
   canary?: number
   maxConcurrent?: number
@@ -53,7 +53,7 @@ export function addRelayCommands(program: Command): void {
     'plat relay update -l env=prod --canary 3 --max-concurrent 20',
     'plat relay update get rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
   ])
-    .option('-l, --selector <selector>', 'required: clusters with these labels, such as env=prod', selectorOption)
+    .option('-l, --selector <selector>', 'required: clusters with these labels, such as env=prod', parseSelectorOption)
     .option('--canary <n>', 'relays that must complete the update before others start; default 1', wholeNumber(1, 100))
     .option('--max-concurrent <n>', 'relays that install it at the same time; default 50', wholeNumber(1, 500))
     .option('--yes', 'do not ask before an update of more than 10 clusters')
@@ -69,7 +69,7 @@ export function addRelayCommands(program: Command): void {
   addListCommand(update, 'list', 'list updates').action(list)
 }
 
-async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
+async function list({ limit, all, ...options }: PrintOptions & Extent): Promise<void> {
   const api = connect()
   const read = (query: Paging) => unwrap(api.GET('/api/v1/relay-updates', { params: { query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
@@ -77,9 +77,9 @@ async function list({ limit, all, ...options }: Shown & Extent): Promise<void> {
 
 const read = (api: Api, id: string) => unwrap(api.GET('/api/v1/relay-updates/{id}', { params: { path: { id } } }))
 
-const get = async (id: string, options: Shown): Promise<void> => showOne(options, await read(connect(), id))
+const get = async (id: string, options: PrintOptions): Promise<void> => showOne(options, await read(connect(), id))
 
-interface ClustersOptions extends Shown, Extent {
+interface ClustersOptions extends PrintOptions, Extent {
   status?: (typeof clusterStatuses)[number]
 }
 
@@ -92,22 +92,22 @@ async function listClusters(id: string, { limit, all, status, ...options }: Clus
   await showList(options, await readList({ limit, ...(all && { all }) }, readPage), clusterColumns)
 }
 
-async function cancel(id: string, options: Shown): Promise<void> {
+async function cancel(id: string, options: PrintOptions): Promise<void> {
   const cancelled = await unwrap(connect().POST('/api/v1/relay-updates/{id}/cancel', { params: { path: { id } } }))
   await showOne(options, cancelled)
 }
 
-/** More clusters require a confirmation. */
-const unaskedLimit = 10
+/** Maximum number of clusters without a confirmation. */
+const maxUnconfirmed = 10
 
 async function start({ selector, canary, maxConcurrent, wait, yes, ...options }: UpdateOptions): Promise<void> {
   if (selector === undefined) throw new CliError('usage', 'Specify the clusters: --selector LABELS.')
   const api = wait ? connectToFollow() : connect()
   const target = { selector }
   const { resolvedCount } = await unwrap(api.POST('/api/v1/targets/resolve', { body: { target } }))
-  const count = counted(resolvedCount, 'cluster')
+  const count = countText(resolvedCount, 'cluster')
   say(`${count} selected by ${selector}.`)
-  if (resolvedCount > unaskedLimit) await confirm(`Update the relays of ${count}?`, { ...(yes && { yes }) })
+  if (resolvedCount > maxUnconfirmed) await confirm(`Update the relays of ${count}?`, { ...(yes && { yes }) })
   const limits = { ...(canary !== undefined && { canary }), ...(maxConcurrent !== undefined && { maxConcurrent }) }
   const body = { target, expectedCount: resolvedCount, ...limits }
   const update = await unwrap(api.POST('/api/v1/relay-updates', { body }))
@@ -120,7 +120,7 @@ async function start({ selector, canary, maxConcurrent, wait, yes, ...options }:
 
 const pauseMs = 2000
 
-async function follow(api: Api, id: string, { json }: Shown): Promise<number> {
+async function follow(api: Api, id: string, { json }: PrintOptions): Promise<number> {
   const progress = new Progress()
   for (;;) {
     const update = await read(api, id)

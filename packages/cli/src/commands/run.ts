@@ -6,15 +6,15 @@ import {
   findClusters,
   listClusters,
   type NamedCluster,
+  parseSelectorOption,
   selectedClusters,
-  selectorOption,
 } from '../clusters.ts'
 import { connectToFollow } from '../connect.ts'
 import { CliError } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
-import { counted } from '../print/text.ts'
+import { countText } from '../print/text.ts'
 import { say } from '../print/write.ts'
-import { type RunOptions, runOnOne } from '../jobs/run-one.ts'
+import { runOnOne, type RunOptions } from '../jobs/run-one.ts'
 import { runOnMany } from '../jobs/run-many.ts'
 import { scriptOf, type ScriptOptions } from '../jobs/script.ts'
 import { withClusterFilter } from './cluster.ts'
@@ -41,7 +41,7 @@ export function addRunCommand(program: Command): void {
     ],
   )
     .option('--cluster <name|id>', 'target cluster; repeatable', collectValues)
-    .option('-l, --selector <selector>', 'run on the clusters with these labels, such as env=prod', selectorOption)
+    .option('-l, --selector <selector>', 'run on the clusters with these labels, such as env=prod', parseSelectorOption)
     .option('--yes', 'with --selector: do not ask before a run on more than 10 clusters')
     .option('--all', 'run on all clusters, filtered by --status and --type')
   withClusterFilter(run)
@@ -71,15 +71,15 @@ export function addRunCommand(program: Command): void {
     })
 }
 
-/** More clusters require a confirmation. */
-const unaskedLimit = 10
+/** Maximum number of clusters without a confirmation. */
+const maxUnconfirmed = 10
 
 async function selectClusters(api: Api, options: TargetOptions): Promise<NamedCluster[]> {
   const { cluster = [], all, selector, status, type } = options
   if ([all, selector, cluster[0]].filter((target) => target !== undefined).length > 1)
     throw new CliError('usage', 'Use one of --cluster, --selector and --all.')
   if (!all && (status ?? type)) throw new CliError('usage', '--status and --type require --all.')
-  if (selector !== undefined) return confirmedClusters(api, selector, options)
+  if (selector !== undefined) return confirmClusters(api, selector, options)
   if (!all && cluster.length === 0)
     throw new CliError('usage', 'Specify a target: --cluster NAME, --selector LABELS, or --all.')
   if (!all) return findClusters(api, cluster)
@@ -87,10 +87,10 @@ async function selectClusters(api: Api, options: TargetOptions): Promise<NamedCl
   return (await listClusters(api, { limit: Infinity, all }, filter)).items
 }
 
-async function confirmedClusters(api: Api, selector: string, { yes }: TargetOptions): Promise<NamedCluster[]> {
+async function confirmClusters(api: Api, selector: string, { yes }: TargetOptions): Promise<NamedCluster[]> {
   const clusters = await selectedClusters(api, selector)
-  const count = counted(clusters.length, 'cluster')
+  const count = countText(clusters.length, 'cluster')
   say(`${count} selected by ${selector}.`)
-  if (clusters.length > unaskedLimit) await confirm(`Run the script on ${count}?`, { ...(yes && { yes }) })
+  if (clusters.length > maxUnconfirmed) await confirm(`Run the script on ${count}?`, { ...(yes && { yes }) })
   return clusters
 }

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { isApiRejection, unwrap, expectNoBody } from '../api/unwrap.ts'
-import { anonymous, type Api, authorised } from '../api/client.ts'
+import { expectNoBody, isApiRejection, unwrap } from '../api/unwrap.ts'
+import { anonymousClient, type Api, authorisedClient } from '../api/client.ts'
 import { connect } from '../connect.ts'
-import { defaultContext, environmentServer, requestedContext } from '../context.ts'
+import { defaultContext, environmentServer, requestedContextName } from '../context.ts'
 import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { ask, canAsk } from '../print/ask.ts'
-import { type Shown, showOne } from '../print/show.ts'
+import { type PrintOptions, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { contextCredentials, defaultServer, existingContext, serverOf, tokensOf } from '../session/credentials.ts'
@@ -13,16 +13,16 @@ import { withLock } from '../session/lock.ts'
 import { ownPassword } from '../session/password.ts'
 import {
   contextNames,
-  currentContext,
+  currentContextName,
   readContext,
-  selectedContext,
+  selectedContextName,
   type Session,
-  setCurrentContext,
+  setCurrentContextName,
   writeContext,
 } from '../session/store.ts'
 import { addCommand } from './add-command.ts'
 
-interface LoginOptions extends Shown {
+interface LoginOptions extends PrintOptions {
   server?: string
   username?: string
   passwordStdin?: true
@@ -38,19 +38,19 @@ export function addSessionCommands(program: Command): void {
     .option('--password-stdin', 'read the password from standard input (default: PLAT_PASSWORD or prompt)')
     .action(login)
   addCommand(program, 'logout', 'end the session of the context').action(logout)
-  addCommand(program, 'whoami', 'show the signed-in user with roles and permissions').action(async (options: Shown) =>
-    showOne(options, await unwrap(connect().GET('/api/v1/auth/me'))),
+  addCommand(program, 'whoami', 'show the signed-in user with roles and permissions').action(
+    async (options: PrintOptions) => showOne(options, await unwrap(connect().GET('/api/v1/auth/me'))),
   )
 }
 
 async function login({ server: named, username: given, passwordStdin, json }: LoginOptions): Promise<void> {
   const { name, server } = loginTarget(named)
   if (isExposed(server)) say(`Warning: passwords and tokens are sent unencrypted to ${server}. Use https.`)
-  // Fails before the sign-in if the session cannot be stored.
+  // This fails before the sign-in if the session cannot be stored.
   await withLock(name, async () => {})
   const username = given ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
-  const api = anonymous(server, { seconds: 8 })
+  const api = anonymousClient(server, { seconds: 8 })
   const tokenSet = await unwrap(api.POST('/api/v1/auth/login', { body })).catch(async (error: unknown) => {
     if (isApiRejection(error, 'invalid_credentials') && (await isNotSetUp(api)))
       throw new CliError('refused', `The platform is not set up yet. Open ${server} in a browser.`)
@@ -58,7 +58,8 @@ async function login({ server: named, username: given, passwordStdin, json }: Lo
   })
   const tokens = tokensOf(tokenSet)
   await withLock(name, async () => writeContext(name, { server, session: { server, username, ...tokens } }))
-  if (requestedContext() === undefined || readContext(currentContext()) === undefined) setCurrentContext(name)
+  if (requestedContextName() === undefined || readContext(currentContextName()) === undefined)
+    setCurrentContextName(name)
   if (tokenSet.notice !== undefined) say(cellOf(tokenSet.notice))
   if (json) return writeJson({ server, username, context: name })
   say(`Signed in to ${server} as ${username}.${name === defaultContext ? '' : ` Context: ${name}.`}`)
@@ -71,13 +72,13 @@ const isNotSetUp = async (api: Api): Promise<boolean> =>
     () => false,
   )
 
-/** A sign-in to another server does not replace the session of the current context. */
+/** Chooses the context of a sign-in. Another server gets its own context, so that no session is replaced. */
 function loginTarget(given: string | undefined): { name: string; server: string } {
-  const name = selectedContext()
+  const name = selectedContextName()
   const context = readContext(name)
   const server = serverOf(given ?? environmentServer() ?? context?.server ?? defaultServer)
   if (context === undefined || context.server === server) return { name, server }
-  if (requestedContext() !== undefined) {
+  if (requestedContextName() !== undefined) {
     const next = `Add another one: plat context add NAME --server ${server}`
     throw new CliError('usage', `The context ${name} belongs to ${context.server}. ${next}`)
   }
@@ -104,8 +105,8 @@ async function askRequired(question: string): Promise<string> {
   return (await ask(question)).trim()
 }
 
-async function logout({ json }: Shown): Promise<void> {
-  const name = selectedContext()
+async function logout({ json }: PrintOptions): Promise<void> {
+  const name = selectedContextName()
   const { server, username, session } = existingContext(name)
   if (session === undefined) throw new CliError('notSignedIn', `Not signed in to ${server}.`)
   const isEnded = await endSession(name, session)
@@ -113,10 +114,10 @@ async function logout({ json }: Shown): Promise<void> {
   await (json ? writeJson({ signedOut: true, platformReached: isEnded }) : say('Signed out.'))
 }
 
-/** Ends a session on the platform. If the platform does not respond, prints a note and returns false. */
+/** Ends a session on the platform. If that fails, prints a note and returns false. */
 export async function endSession(name: string, session: Session): Promise<boolean> {
   try {
-    await expectNoBody(authorised(contextCredentials(name, session), { seconds: 2 }).POST('/api/v1/auth/logout'))
+    await expectNoBody(authorisedClient(contextCredentials(name, session), { seconds: 2 }).POST('/api/v1/auth/logout'))
     return true
   } catch (error) {
     if (error instanceof CliError && error.exitCode === exitCodes.notSignedIn) return true

@@ -1,24 +1,26 @@
 import type { Command } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
 import { addCommand, addTableCommand } from './add-command.ts'
 
 export function addSiteCommands(program: Command): void {
   const site = program.command('site').description('sites of clusters')
-  addTableCommand(site, 'list', 'list sites').action(async (options: Shown) =>
+  addTableCommand(site, 'list', 'list sites').action(async (options: PrintOptions) =>
     showList(options, await unwrap(connect().GET('/api/v1/sites')), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'NAME', of: ({ name }) => name, isFlexible: true },
       { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
     ]),
   )
-  addCommand(site, 'create <name>', 'create a site').action(async (name: string, options: Shown) =>
+  addCommand(site, 'create <name>', 'create a site').action(async (name: string, options: PrintOptions) =>
     showOne(options, await unwrap(connect().POST('/api/v1/sites', { body: { name } }))),
   )
-  addCommand(site, 'delete <id>', 'remove a site that no cluster uses').action(async (id: string, { json }: Shown) => {
-    await expectNoBody(connect().DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
-    await (json ? writeJson({ id, deleted: true }) : say(`${id} removed.`))
-  })
+  addCommand(site, 'delete <id>', 'remove a site that no cluster uses').action(
+    async (id: string, { json }: PrintOptions) => {
+      await expectNoBody(connect().DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
+      await (json ? writeJson({ id, deleted: true }) : say(`${id} removed.`))
+    },
+  )
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showList } from '../print/show.ts'
+import { type PrintOptions, showList } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { addCommand, addTableCommand, collectValues } from './add-command.ts'
 
@@ -10,7 +10,7 @@ type Token = Schemas['ApiToken']
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('your API tokens, for automation')
-  addTableCommand(token, 'list', 'list API tokens').action(async (options: Shown) => {
+  addTableCommand(token, 'list', 'list API tokens').action(async (options: PrintOptions) => {
     await showList(options, await unwrap(connect().GET('/api/v1/users/me/tokens')), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'NAME', of: ({ name }) => name, isFlexible: true },
@@ -28,13 +28,13 @@ export function addTokenCommands(program: Command): void {
       'expiry time, such as 2027-01-31T00:00:00Z, or never (default: set by the organisation)',
     )
     .action(create)
-  addCommand(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: Shown) => {
+  addCommand(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: PrintOptions) => {
     await expectNoBody(connect().DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
     await (json ? writeJson({ id, deleted: true }) : say(`${id} revoked.`))
   })
 }
 
-interface Creation extends Shown {
+interface Creation extends PrintOptions {
   permission?: Token['permissions']
   expiresAt?: string
 }

@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
-import { unwrap, ApiRejection } from '../api/unwrap.ts'
+import { ApiRejection, unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { getJob } from '../jobs/job.ts'
 import { followOperation } from '../jobs/operation.ts'
 import { confirm } from '../print/ask.ts'
-import { type Shown, showOne } from '../print/show.ts'
+import { type PrintOptions, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say } from '../print/write.ts'
 import { addCommand } from './add-command.ts'
 
-interface UpdateOptions extends Shown {
+interface UpdateOptions extends PrintOptions {
   yes?: true
   wait: boolean
 }
@@ -35,7 +35,7 @@ export function addUpdateCommands(program: Command): void {
 
 const readCheck = (api: Api) => unwrap(api.GET('/api/v1/platform/updates/check'))
 
-async function check({ json }: Shown): Promise<void> {
+async function check({ json }: PrintOptions): Promise<void> {
   const found = await readCheck(connect())
   await showOne({ ...(json && { json }) }, found)
   if (json) return
@@ -86,8 +86,8 @@ async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: 
   process.exitCode = await followOperation(api, jobId, shown)
 }
 
-// A rejection may follow an attempt that succeeded but whose response was lost. Returns the job that is running in that
-// case, or undefined if the version is already active.
+// Requests an update and returns its job, or undefined if the version is already active. A rejection may follow an
+// attempt that succeeded but whose response was lost.
 async function requestUpdate(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
   try {
     return (await unwrap(api.PUT('/api/v1/platform/updates/apply', { body }))).jobId

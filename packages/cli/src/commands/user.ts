@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
 import { connect } from '../connect.ts'
 import { CliError } from '../exit.ts'
 import { confirm } from '../print/ask.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
 import { say, writeJson } from '../print/write.ts'
 import { newPassword } from '../session/password.ts'
@@ -16,7 +16,7 @@ type Role = Schemas['UserCreation']['roles'][number]
 
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the organisation')
-  addListCommand(user, 'list', 'list users').action(async ({ limit, all, ...options }: Shown & Extent) =>
+  addListCommand(user, 'list', 'list users').action(async ({ limit, all, ...options }: PrintOptions & Extent) =>
     showList(options, await listUsers(connect(), { limit, ...(all && { all }) }), [
       { title: 'ID', of: ({ id }) => id, isWide: true },
       { title: 'USERNAME', of: ({ username }) => username, isFlexible: 'middle' },
@@ -27,7 +27,7 @@ export function addUserCommands(program: Command): void {
       { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
     ]),
   )
-  addCommand(user, 'get <user>', 'show a user by name or id').action(async (nameOrId: string, options: Shown) =>
+  addCommand(user, 'get <user>', 'show a user by name or id').action(async (nameOrId: string, options: PrintOptions) =>
     showOne(options, await findUser(connect(), nameOrId)),
   )
   addCommand(user, 'create <username>', 'create a user; prompts for the password', [
@@ -48,7 +48,7 @@ export function addUserCommands(program: Command): void {
 const listUsers = (api: Api, extent: Extent) =>
   readList(extent, (query) => unwrap(api.GET('/api/v1/users', { params: { query } })))
 
-/** The names by id of the first users that the caller can read. */
+/** Reads the names of at most 20 users, by id. Users that the caller cannot read are omitted. */
 export async function userNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
   const read = [...new Set(ids)].filter((id) => id.startsWith('user_')).slice(0, maxNames)
   const found = await Promise.all(
@@ -62,15 +62,15 @@ const maxNames = 20
 export async function findUser(api: Api, nameOrId: string): Promise<User> {
   if (nameOrId.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: nameOrId } } }))
   const { items } = await listUsers(api, { limit: Infinity, all: true })
-  const found = items.find(({ username }) => upperCase(username) === upperCase(nameOrId))
+  const found = items.find(({ username }) => foldCase(username) === foldCase(nameOrId))
   if (found === undefined) throw new CliError('refused', `No user named ${cellOf(nameOrId)}. See: plat user list`)
   return found
 }
 
 /** Converts a name for a case-insensitive comparison, in the same way as the platform. */
-const upperCase = (name: string): string => name.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFC')
+const foldCase = (name: string): string => name.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFC')
 
-interface Creation extends Shown {
+interface Creation extends PrintOptions {
   email: string
   role: Role[]
   organisation?: string
@@ -84,7 +84,7 @@ async function create(username: string, options: Creation): Promise<void> {
   await showOne(options, await unwrap(connect().POST('/api/v1/users', { body })))
 }
 
-interface Update extends Shown {
+interface Update extends PrintOptions {
   email?: string
   role?: Role[]
 }
@@ -97,7 +97,7 @@ async function update(nameOrId: string, { email, role: roles, ...options }: Upda
   await showOne(options, await unwrap(api.PATCH('/api/v1/users/{id}', { params: { path: { id } }, body })))
 }
 
-async function remove(nameOrId: string, { json, yes }: Shown & { yes?: true }): Promise<void> {
+async function remove(nameOrId: string, { json, yes }: PrintOptions & { yes?: true }): Promise<void> {
   const api = connect()
   const { id, username } = await findUser(api, nameOrId)
   await confirm(`Remove ${cellOf(username)} (${id})?`, { ...(yes && { yes }) })

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
-import { unwrap, expectNoBody } from '../api/unwrap.ts'
+import { expectNoBody, unwrap } from '../api/unwrap.ts'
 import type { Schemas } from '../api/client.ts'
 import { type Extent, type Paging, readList } from '../api/pages.ts'
-import { selectorOption } from '../clusters.ts'
+import { parseSelectorOption } from '../clusters.ts'
 import { connect } from '../connect.ts'
-import { type Shown, showList, showOne } from '../print/show.ts'
+import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { say, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, addTableCommand, collectValues } from './add-command.ts'
 
@@ -13,7 +13,7 @@ type Events = Schemas['WebhookCreation']['events']
 
 export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('deliver events to your endpoints')
-  addTableCommand(webhook, 'list', 'list webhooks').action(async (options: Shown) =>
+  addTableCommand(webhook, 'list', 'list webhooks').action(async (options: PrintOptions) =>
     showList(options, await unwrap(connect().GET('/api/v1/webhooks')), [
       { title: 'ID', of: ({ id }) => id },
       { title: 'URL', of: ({ url }) => url, isFlexible: 'middle' },
@@ -27,39 +27,42 @@ export function addWebhookCommands(program: Command): void {
     `plat webhook create https://hooks.example.com/platform --event 'platform.job.*'`,
   ])
     .requiredOption('--event <type>', 'event type, such as platform.job.failed or *; repeatable', collectValues)
-    .option('-l, --selector <selector>', 'only events about clusters with these labels', selectorOption)
+    .option('-l, --selector <selector>', 'only events about clusters with these labels', parseSelectorOption)
     .action(
-      async (url: string, { event: events, selector, ...options }: Shown & { event: Events; selector?: string }) => {
+      async (
+        url: string,
+        { event: events, selector, ...options }: PrintOptions & { event: Events; selector?: string },
+      ) => {
         const body = { url, events, ...(selector !== undefined && { selector }) }
         await showOne(options, await unwrap(connect().POST('/api/v1/webhooks', { body })))
       },
     )
   addCommand(webhook, 'rotate-secret <id>', 'replace the secret; prints the new one once').action(
-    async (id: string, options: Shown) =>
+    async (id: string, options: PrintOptions) =>
       showOne(options, await unwrap(connect().POST(`${path}/rotate-secret`, { params: { path: { id } } }))),
   )
   addCommand(webhook, 'enable <id>', 'enable a webhook').action(setEnabled(true))
   addCommand(webhook, 'disable <id>', 'disable a webhook').action(setEnabled(false))
-  addCommand(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: Shown) =>
+  addCommand(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: PrintOptions) =>
     showOne(options, await unwrap(connect().POST(`${path}/test`, { params: { path: { id } } }))),
   )
   addListCommand(webhook, 'deliveries <id>', 'list deliveries').action(deliveries)
   addCommand(webhook, 'redeliver <id> <delivery>', 'deliver an event again').action(
-    async (id: string, deliveryId: string, options: Shown) => {
+    async (id: string, deliveryId: string, options: PrintOptions) => {
       const call = connect().POST(`${path}/deliveries/{deliveryId}/redeliver`, { params: { path: { id, deliveryId } } })
       await showOne(options, await unwrap(call))
     },
   )
-  addCommand(webhook, 'delete <id>', 'remove a webhook').action(async (id: string, { json }: Shown) => {
+  addCommand(webhook, 'delete <id>', 'remove a webhook').action(async (id: string, { json }: PrintOptions) => {
     await expectNoBody(connect().DELETE(path, { params: { path: { id } } }))
     await (json ? writeJson({ id, deleted: true }) : say(`${id} removed.`))
   })
 }
 
-const setEnabled = (enabled: boolean) => async (id: string, options: Shown) =>
+const setEnabled = (enabled: boolean) => async (id: string, options: PrintOptions) =>
   showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body: { enabled } })))
 
-async function deliveries(id: string, { limit, all, ...options }: Shown & Extent): Promise<void> {
+async function deliveries(id: string, { limit, all, ...options }: PrintOptions & Extent): Promise<void> {
   const api = connect()
   const read = (query: Paging) => unwrap(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [

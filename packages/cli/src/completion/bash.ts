@@ -1,4 +1,4 @@
-import { type CommandCompletions, contextNames, quoted } from './tree.ts'
+import { type CommandCompletions, contextNamesCommand, quote } from './tree.ts'
 
 export const bashScript = (completions: readonly CommandCompletions[]): string => `\
 # Completion of plat for bash. Load it with: source <(plat completion bash)
@@ -8,16 +8,16 @@ _plat() {
     case "$at $word" in
       ${completions
         .slice(1)
-        .map(({ path }) => quoted(path))
+        .map(({ path }) => quote(path))
         .join(' | ')}) at="$at $word" ;;
     esac
   done
   case "$at $previous" in
-    *' --context') words=$(${contextNames}) ;;
+    *' --context') words=$(${contextNamesCommand}) ;;
 ${completions.flatMap(choicesOf).join('\n')}
     *)
       case "$at" in
-${completions.map(({ path, words, hasContexts }) => `        ${quoted(path)}) words=${quoted(words.map(({ text }) => text).join(' '))}${hasContexts ? `" $(${contextNames})"` : ''} ;;`).join('\n')}
+${completions.map(({ path, words, hasContexts }) => `        ${quote(path)}) words=${quote(words.map(({ text }) => text).join(' '))}${hasContexts ? `" $(${contextNamesCommand})"` : ''} ;;`).join('\n')}
       esac
       ;;
   esac
@@ -27,4 +27,4 @@ complete -o default -F _plat plat
 `
 
 const choicesOf = ({ path, choices }: CommandCompletions): string[] =>
-  choices.map(({ option, values }) => `    ${quoted(`${path} ${option}`)}) words=${quoted(values.join(' '))} ;;`)
+  choices.map(({ option, values }) => `    ${quote(`${path} ${option}`)}) words=${quote(values.join(' '))} ;;`)

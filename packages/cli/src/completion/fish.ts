@@ -1,4 +1,4 @@
-import { type CommandCompletions, contextNames, quoted } from './tree.ts'
+import { type CommandCompletions, contextNamesCommand, quote } from './tree.ts'
 
 export const fishScript = (completions: readonly CommandCompletions[]): string => `\
 # Completion of plat for fish. Load it with: plat completion fish | source
@@ -8,7 +8,7 @@ function __plat_at --description 'Whether the command line is at this command of
   for word in $typed[2..-1]
     if contains -- "$at $word" ${completions
       .slice(1)
-      .map(({ path }) => quoted(path))
+      .map(({ path }) => quote(path))
       .join(' ')}
       set at "$at $word"
     end
@@ -19,12 +19,12 @@ ${completions.flatMap(linesOf).join('\n')}
 `
 
 function linesOf({ path, words, choices, hasContexts }: CommandCompletions): string[] {
-  const at = `complete -c plat -n ${quoted(`__plat_at "${path}"`)}`
+  const at = `complete -c plat -n ${quote(`__plat_at "${path}"`)}`
   const lines = words.map(({ text, description }) => {
     const named = choices.find(({ option }) => option === text)?.values.join(' ')
-    const values = text === '--context' ? `(${contextNames})` : named
+    const values = text === '--context' ? `(${contextNamesCommand})` : named
     const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-f -a ${text}`
-    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quoted(values)}`} -d ${quoted(description)}`
+    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quote(values)}`} -d ${quote(description)}`
   })
-  return hasContexts ? [...lines, `${at} -f -a ${quoted(`(${contextNames})`)}`] : lines
+  return hasContexts ? [...lines, `${at} -f -a ${quote(`(${contextNamesCommand})`)}`] : lines
 }

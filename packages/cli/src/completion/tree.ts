@@ -11,12 +11,12 @@ export interface CommandCompletions {
   words: Word[]
   /** Options that accept only certain values. */
   choices: { option: string; values: readonly string[] }[]
-  /** Whether names of contexts can follow, which `contextNames` prints. */
+  /** Whether names of contexts can follow, which `contextNamesCommand` prints. */
   hasContexts: boolean
 }
 
-/** Prints the names of the contexts. They need no quotes. */
-export const contextNames = 'plat context list --names 2>/dev/null'
+/** The shell command that prints the names of the contexts, which need no quotes. */
+export const contextNamesCommand = 'plat context list --names 2>/dev/null'
 
 /** Lists every command of the tree with its completions. */
 export function completionsOf(command: Command, path: string = command.name()): CommandCompletions[] {
@@ -40,4 +40,4 @@ export function completionsOf(command: Command, path: string = command.name()): 
 }
 
 /** Quotes text for POSIX shells and fish. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+export const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

@@ -1,4 +1,4 @@
-import { type CommandCompletions, contextNames, quoted, type Word } from './tree.ts'
+import { type CommandCompletions, contextNamesCommand, quote, type Word } from './tree.ts'
 
 export const zshScript = (completions: readonly CommandCompletions[]): string => `\
 #compdef plat
@@ -10,16 +10,16 @@ _plat() {
     case "$at $word" in
       (${completions
         .slice(1)
-        .map(({ path }) => quoted(path))
+        .map(({ path }) => quote(path))
         .join('|')}) at="$at $word" ;;
     esac
   done
   case "$at $words[CURRENT-1]" in
-    (*' --context') next=(\${(f)"$(${contextNames})"}) ;;
+    (*' --context') next=(\${(f)"$(${contextNamesCommand})"}) ;;
 ${completions.flatMap(choicesOf).join('\n')}
     (*)
       case "$at" in
-${completions.map(({ path, words, hasContexts }) => `        (${quoted(path)}) next=(${words.map(wordWithDescription).join(' ')}${hasContexts ? ` \${(f)"$(${contextNames})"}` : ''}) ;;`).join('\n')}
+${completions.map(({ path, words, hasContexts }) => `        (${quote(path)}) next=(${words.map(wordWithDescription).join(' ')}${hasContexts ? ` \${(f)"$(${contextNamesCommand})"}` : ''}) ;;`).join('\n')}
       esac
       ;;
   esac
@@ -29,7 +29,7 @@ compdef _plat plat
 `
 
 const choicesOf = ({ path, choices }: CommandCompletions): string[] =>
-  choices.map(({ option, values }) => `    (${quoted(`${path} ${option}`)}) next=(${values.map(quoted).join(' ')}) ;;`)
+  choices.map(({ option, values }) => `    (${quote(`${path} ${option}`)}) next=(${values.map(quote).join(' ')}) ;;`)
 
 const wordWithDescription = ({ text, description }: Word): string =>
-  quoted(`${text}:${description.replaceAll(':', '\\:')}`)
+  quote(`${text}:${description.replaceAll(':', '\\:')}`)

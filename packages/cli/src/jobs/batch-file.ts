@@ -75,9 +75,9 @@ function parseBatch(text: string): unknown {
     return JSON.parse(text)
   } catch (error) {
     const lines = text.split('\n').map((line, index) => ({ line: line.trim(), number: index + 1 }))
-    const filled = lines.filter(({ line }) => line !== '')
-    if (filled.length < 2) throw new CliError('usage', `The batch is not valid JSON: ${messageOf(error)}`, error)
-    return filled.map(({ line, number }) => lineOf(line, number))
+    const nonEmptyLines = lines.filter(({ line }) => line !== '')
+    if (nonEmptyLines.length < 2) throw new CliError('usage', `The batch is not valid JSON: ${messageOf(error)}`, error)
+    return nonEmptyLines.map(({ line, number }) => lineOf(line, number))
   }
 }
 

@@ -25,7 +25,7 @@ export const jobsOfBatch = (api: Api, batchId: string, status?: JobSummary['stat
     unwrap(api.GET('/api/v1/jobs', { params: { query: { batchId, ...(status && { status }), ...paging } } })),
   )
 
-export const endedOf = ({ completed, failed, cancelled }: BatchCounts): number => completed + failed + cancelled
+export const endedCountOf = ({ completed, failed, cancelled }: BatchCounts): number => completed + failed + cancelled
 
 const hasEnded = ({ status }: JobSummary): boolean => status !== 'Queued' && status !== 'Running'
 
@@ -52,7 +52,7 @@ async function followBatch(
   for (let count = 0; ; count++) {
     const { counts, status } = await getBatch(api, batchId)
     listener.onCounts(batchId, counts)
-    if (endedOf(counts) > jobIds.length - openJobIds.size) {
+    if (endedCountOf(counts) > jobIds.length - openJobIds.size) {
       for (const job of (await jobsOfBatch(api, batchId)).items.toReversed()) await close(job)
     }
     // Lists may not contain the latest changes; a read by id does.

@@ -4,7 +4,7 @@ import { pagesOf } from '../api/pages.ts'
 import { unwrap } from '../api/unwrap.ts'
 import { Progress } from '../print/progress.ts'
 import { write, writeJson } from '../print/write.ts'
-import { escapedForTerminal } from './printer.ts'
+import { escapeForTerminal } from './printer.ts'
 
 export const exportFormats = ['csv', 'json'] as const
 
@@ -21,5 +21,5 @@ export async function exportResults(api: Api, batchId: string, format: (typeof e
   }
   progress.clear()
   if (format === 'json') return writeJson({ items: results, totalCount: total })
-  return write(escapedForTerminal(Buffer.from(resultsCsv(results)), false))
+  return write(escapeForTerminal(Buffer.from(resultsCsv(results)), false))
 }

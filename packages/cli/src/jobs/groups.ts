@@ -2,9 +2,9 @@ import { mergeGroups } from '@platform/contract/merge-groups'
 import type { Api, Schemas } from '../api/client.ts'
 import { unwrap } from '../api/unwrap.ts'
 import { namesOf } from '../clusters.ts'
-import type { Shown } from '../print/show.ts'
+import type { PrintOptions } from '../print/show.ts'
 import { cellOf } from '../print/table.ts'
-import { counted, sanitiseText } from '../print/text.ts'
+import { countText, sanitiseText } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
 
 type Group = Schemas['JobGroup']
@@ -21,7 +21,7 @@ const groupsOf = (api: Api, batchId: string): Promise<Schemas['JobGroups']> =>
 export async function printGroups(
   api: Api,
   batchIds: readonly string[],
-  { json }: Shown,
+  { json }: PrintOptions,
   knownNames?: ReadonlyMap<string, string>,
 ): Promise<void> {
   const merged = mergeGroups(await Promise.all(batchIds.map((id) => groupsOf(api, id))))
@@ -31,7 +31,7 @@ export async function printGroups(
   const names = knownNames ?? (await namesOf(api, listed))
   for (const group of groups) await write(textOf(group, names))
   if (groups.length === 0) say('No job has ended.')
-  if (pending > 0) say(`Not ended: ${counted(pending, 'job')}.`)
+  if (pending > 0) say(`Not ended: ${countText(pending, 'job')}.`)
 }
 
 function textOf(group: Group, names: ReadonlyMap<string, string>): string {
@@ -47,7 +47,7 @@ function endOf({ status, statusReason, exitCode }: Group): string {
   return `${status}${reason}${exitCode === null ? '' : `, exit code ${exitCode}`}`
 }
 
-/** The first lines of the output. */
+/** Formats the first lines of the output. */
 function excerpt(sample: string, isTruncated: boolean): string {
   const lines = sanitiseText(sample).replace(/\n$/, '').split('\n')
   const shown = lines.slice(0, maxLines).map((line) => `  | ${line}\n`)

@@ -7,26 +7,26 @@ export type Job = Schemas['Job']
 
 const shortestPauseMs = 250
 const longestPauseMs = 5000
-// Beyond any output, so that a read from here returns only when the job has ended.
-const beyondOutput = 999_999_999_999_999
+// This offset is beyond any output, so that a read returns no output and shows only whether the job has ended.
+const offsetBeyondOutput = 999_999_999_999_999
 
 export const getJob = (api: Api, id: string): Promise<Job> =>
   unwrap(api.GET('/api/v1/jobs/{id}', { params: { path: { id } } }))
 
 /** Waits until a job has ended and returns it with its result. */
 export async function untilEnded(api: Api, id: string): Promise<Job> {
-  for await (const _ of outputOf(api, id, { offset: beyondOutput }));
+  for await (const _ of outputOf(api, id, { offset: offsetBeyondOutput }));
   return getJob(api, id)
 }
 
 /**
- * Streams the output of a job from an offset until the job has ended. With `isOver`, stops at the end of the current
- * output.
+ * Streams the output of a job from an offset until the job has ended. With `stopsAtEnd`, stops at the end of the
+ * current output.
  */
 export async function* outputOf(
   api: Api,
   id: string,
-  { offset, isOver = false }: { offset: number; isOver?: boolean },
+  { offset, stopsAtEnd = false }: { offset: number; stopsAtEnd?: boolean },
 ): AsyncGenerator<Schemas['OutputChunk']> {
   let pauseMs = shortestPauseMs
   for (let from = offset; ;) {
@@ -36,16 +36,14 @@ export async function* outputOf(
     )
     yield* items
     from = nextOffset
-    if (finished || (isOver && items.length === 0)) return
+    if (finished || (stopsAtEnd && items.length === 0)) return
     // The pause grows while the job is silent, so that a long job causes few requests.
     pauseMs = items.length > 0 ? shortestPauseMs : Math.min(longestPauseMs, pauseMs * 1.5)
     await sleep(Math.max(0, startedAtMs + pauseMs - performance.now()))
   }
 }
 
-/**
- * The output of an ended job. `result.output` may be truncated, and bytes in it that are not valid UTF-8 were replaced.
- */
+/** Reads the output of an ended job, because `result.output` may be truncated, and invalid UTF-8 is replaced in it. */
 export async function endedOutput(api: Api, { id, result }: Job): Promise<Buffer> {
   if (!result?.binary && !result?.truncated) return Buffer.from(result?.output ?? '')
   const parts: Buffer[] = []

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Api } from '../api/client.ts'
 import { exitCodes } from '../exit.ts'
-import type { Shown } from '../print/show.ts'
+import type { PrintOptions } from '../print/show.ts'
 import { oneLine } from '../print/text.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { getJob, type Job } from './job.ts'
@@ -9,7 +9,7 @@ import { getJob, type Job } from './job.ts'
 const pauseMs = 300
 
 /** Waits for a platform operation and prints a line for each step. Returns the exit code. */
-export async function followOperation(api: Api, id: string, { json }: Shown): Promise<number> {
+export async function followOperation(api: Api, id: string, { json }: PrintOptions): Promise<number> {
   const printed = new Set<string>()
   for (;;) {
     const job = await getJob(api, id)

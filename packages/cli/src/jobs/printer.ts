@@ -19,22 +19,22 @@ const writeTo = (stream: Chunk['stream'], text: string | Uint8Array): Promise<vo
 const newline = 0x0a
 
 /** How to print output: the first offset, and whether a terminal receives it unchanged. */
-export interface Printing {
+export interface PrinterOptions {
   from: number
   isRaw: boolean
 }
 
-/** Shows the bytes of a stream in a terminal as text. Files and pipes receive them unchanged. */
-function textFor(stream: Chunk['stream'], isRaw: boolean, keepsReturns: boolean): TerminalText | undefined {
+/** Returns a converter for a terminal, or undefined for files and pipes, which receive the bytes unchanged. */
+function converterFor(stream: Chunk['stream'], isRaw: boolean, keepsReturns: boolean): TerminalText | undefined {
   const output = stream === 'stdout' ? process.stdout : process.stderr
   return output.isTTY && !isRaw ? new TerminalText({ hasColor: hasColor(output), keepsReturns }) : undefined
 }
 
 /** Prints the bytes of one node, with a line for output that was dropped. */
-export function rawPrinter({ from, isRaw }: Printing): OutputPrinter {
+export function rawPrinter({ from, isRaw }: PrinterOptions): OutputPrinter {
   let expected = from
   let lastByte = newline
-  const texts = { stdout: textFor('stdout', isRaw, true), stderr: textFor('stderr', isRaw, true) }
+  const texts = { stdout: converterFor('stdout', isRaw, true), stderr: converterFor('stderr', isRaw, true) }
   return {
     async print({ offset, stream, ...chunk }) {
       const bytes = bytesOf(chunk)
@@ -56,12 +56,12 @@ const droppedLine = (bytes: number, isLineOpen: boolean): string =>
   `${isLineOpen ? '\n' : ''}[… ${bytes} bytes of the output of this job were dropped …]\n`
 
 /** Prints the output of several nodes and prefixes each line with the name of its node. */
-export function labelledPrinter({ from, isRaw }: Printing, nameOf: ReadonlyMap<string, string>): OutputPrinter {
+export function labelledPrinter({ from, isRaw }: PrinterOptions, nameOf: ReadonlyMap<string, string>): OutputPrinter {
   let expected = from
   const open = new Map<string, { chunk: Chunk; bytes: Buffer; text: TerminalText | undefined }>()
   const lines = (chunk: Chunk, bytes: Buffer, text?: TerminalText) => {
     const shown = text === undefined ? bytes : Buffer.from(text.next(bytes))
-    return writeTo(chunk.stream, labelled(nameOf.get(chunk.nodeId) ?? chunk.nodeId, shown))
+    return writeTo(chunk.stream, labelLines(nameOf.get(chunk.nodeId) ?? chunk.nodeId, shown))
   }
   return {
     async print(chunk) {
@@ -71,7 +71,7 @@ export function labelledPrinter({ from, isRaw }: Printing, nameOf: ReadonlyMap<s
       expected = chunk.offset + bytes.length
       const { bytes: before, text } = open.get(key) ?? {
         bytes: Buffer.alloc(0),
-        text: textFor(chunk.stream, isRaw, false),
+        text: converterFor(chunk.stream, isRaw, false),
       }
       const all = Buffer.concat([before, bytes])
       const end = all.lastIndexOf(newline) + 1
@@ -84,8 +84,8 @@ export function labelledPrinter({ from, isRaw }: Printing, nameOf: ReadonlyMap<s
   }
 }
 
-/** Prefixes each line. Only a line feed ends a line; other separators are part of the output. */
-export function labelled(name: string, bytes: Buffer): Buffer {
+/** Prefixes each line with a name. Only a line feed ends a line; other separators are part of the output. */
+export function labelLines(name: string, bytes: Buffer): Buffer {
   const label = Buffer.from(`${oneLine(name)} | `)
   const parts: Buffer[] = []
   for (let from = 0, to = 0; from < bytes.length; from = to) {
@@ -98,8 +98,8 @@ export function labelled(name: string, bytes: Buffer): Buffer {
 export const withLineEnd = (bytes: Buffer): Buffer =>
   (bytes.at(-1) ?? newline) === newline ? bytes : Buffer.concat([bytes, Buffer.of(newline)])
 
-/** The whole output of a job for standard output: safe for a terminal, otherwise unchanged. */
-export function escapedForTerminal(bytes: Buffer, isRaw: boolean): Buffer {
-  const text = textFor('stdout', isRaw, false)
+/** Makes the whole output of a job safe if standard output is a terminal, and otherwise returns it unchanged. */
+export function escapeForTerminal(bytes: Buffer, isRaw: boolean): Buffer {
+  const text = converterFor('stdout', isRaw, false)
   return text === undefined ? bytes : Buffer.from(text.next(bytes) + text.end())
 }

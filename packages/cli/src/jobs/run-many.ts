@@ -4,16 +4,16 @@ import { makeFolder } from '@platform/oci/make-folder'
 import { isApiRejection, unwrap } from '../api/unwrap.ts'
 import type { Api } from '../api/client.ts'
 import { existingIds, type NamedCluster } from '../clusters.ts'
-import { exitCodes, CliError, messageOf } from '../exit.ts'
+import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
 import { cellOf } from '../print/table.ts'
-import { counted } from '../print/text.ts'
+import { countText } from '../print/text.ts'
 import { say, write, writeJsonLine } from '../print/write.ts'
-import { type AcceptedBatch, batchesOf, type BatchCounts, cancelBatch, endedOf, followBatches } from './batch.ts'
+import { type AcceptedBatch, type BatchCounts, batchesOf, cancelBatch, endedCountOf, followBatches } from './batch.ts'
 import { printGroups } from './groups.ts'
 import { Interrupt } from './interrupt.ts'
 import { endedOutput, endOf, exitCodeOf, getJob, type Job } from './job.ts'
-import { escapedForTerminal, withLineEnd } from './printer.ts'
+import { escapeForTerminal, withLineEnd } from './printer.ts'
 import { jobOf, purposeOf, type RunOptions } from './run-one.ts'
 
 /**
@@ -39,8 +39,8 @@ export async function runOnMany(
   for (const part of batchesOf(clusters.map(({ id }) => id))) {
     if (interrupt.isRequested || run.isFailing) break
     const { maxConcurrency, maxErrors } = options
-    const left = maxErrors === undefined ? {} : { maxErrors: maxErrors - run.failedCount }
-    await run.submit(part, { ...(maxConcurrency && { maxConcurrency }), ...left })
+    const errorLimit = maxErrors === undefined ? {} : { maxErrors: maxErrors - run.failedCount }
+    await run.submit(part, { ...(maxConcurrency && { maxConcurrency }), ...errorLimit })
     await interrupt.cancelWith(() => run.cancel())
     // The limits apply to all batches together, so a limited batch must end before the next one starts.
     if (!options.detach && (maxConcurrency ?? maxErrors) !== undefined) await run.follow()
@@ -62,8 +62,8 @@ class Run {
   readonly #batches: AcceptedBatch[] = []
   readonly #clusterOf = new Map<string, string>()
   readonly #counts = new Map<string, BatchCounts>()
-  readonly #codes = new Map<string, number>()
-  #followed = 0
+  readonly #exitCodes = new Map<string, number>()
+  #followedCount = 0
 
   constructor(
     api: Api,
@@ -76,7 +76,7 @@ class Run {
     this.#names = new Map(clusters.map(({ id, name }) => [id, name]))
   }
 
-  /** With `--all` or `--selector`, skips clusters that were removed since they were read, and prints their names. */
+  /** Submits a batch. With `--all` or `--selector`, skips removed clusters and prints their names. */
   async submit(clusterIds: string[], limits: { maxConcurrency?: number; maxErrors?: number }): Promise<void> {
     try {
       const body = { target: { clusterIds }, ...this.#job, ...purposeOf(this.#options), ...limits }
@@ -103,11 +103,11 @@ class Run {
   #add(clusterIds: readonly string[], batch: AcceptedBatch): void {
     this.#batches.push(batch)
     batch.jobIds.forEach((jobId, index) => this.#clusterOf.set(jobId, clusterIds[index] ?? ''))
-    if (!this.#options.detach) say(`${batch.batchId} accepted: ${counted(batch.jobIds.length, 'job')}.`)
+    if (!this.#options.detach) say(`${batch.batchId} accepted: ${countText(batch.jobIds.length, 'job')}.`)
   }
 
   get failedCount(): number {
-    return [...this.#codes.values()].filter((code) => code !== exitCodes.ok).length
+    return [...this.#exitCodes.values()].filter((code) => code !== exitCodes.ok).length
   }
 
   get isFailing(): boolean {
@@ -124,8 +124,8 @@ class Run {
 
   /** Follows the batches that were added since the last call until they have finished. */
   async follow(): Promise<void> {
-    const added = this.#batches.slice(this.#followed)
-    this.#followed = this.#batches.length
+    const added = this.#batches.slice(this.#followedCount)
+    this.#followedCount = this.#batches.length
     await followBatches(this.#api, added, {
       onCounts: (batchId, counts) => {
         this.#counts.set(batchId, counts)
@@ -140,11 +140,11 @@ class Run {
     const all = [...this.#counts.values()]
     const sum = (of: (counts: BatchCounts) => number): number => all.reduce((total, counts) => total + of(counts), 0)
     const note = `running ${sum(({ running }) => running)}, failed ${sum(({ failed }) => failed)}`
-    this.#progress.update({ total: this.#names.size, ended: sum(endedOf), note })
+    this.#progress.update({ total: this.#names.size, ended: sum(endedCountOf), note })
   }
 
   async #printJob(job: Job): Promise<void> {
-    this.#codes.set(job.id, exitCodeOf(job))
+    this.#exitCodes.set(job.id, exitCodeOf(job))
     this.#progress.clear()
     if (this.#options.group && this.#options.outputDir === undefined) return
     if (this.#options.json && !this.#options.group) return writeJsonLine(job)
@@ -152,7 +152,7 @@ class Run {
     const output = await endedOutput(this.#api, job)
     if (this.#options.outputDir === undefined) {
       const heading = Buffer.from(`== ${cellOf(name)} (${job.id}): ${endOf(job)}\n`)
-      return write(Buffer.concat([heading, withLineEnd(escapedForTerminal(output, this.#options.raw ?? false))]))
+      return write(Buffer.concat([heading, withLineEnd(escapeForTerminal(output, this.#options.raw ?? false))]))
     }
     await writeFile(join(this.#options.outputDir, fileNameOf(name, job.id)), output)
     if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)
@@ -165,10 +165,10 @@ class Run {
 
   /** Prints the summary and returns the first non-zero exit code. */
   printSummary(): number {
-    const codes = [...this.#clusterOf.keys()].map((jobId) => this.#codes.get(jobId) ?? exitCodes.noExitCode)
+    const codes = [...this.#clusterOf.keys()].map((jobId) => this.#exitCodes.get(jobId) ?? exitCodes.noExitCode)
     const failed = codes.filter((code) => code !== exitCodes.ok)
     const ended = `${codes.length - failed.length} completed, ${failed.length} not completed`
-    say(`${counted(codes.length, 'cluster')}: ${ended}${this.#notStartedText()}.`)
+    say(`${countText(codes.length, 'cluster')}: ${ended}${this.#notStartedText()}.`)
     return failed[0] ?? exitCodes.ok
   }
 
@@ -177,7 +177,7 @@ class Run {
   }
 
   async printBatches(): Promise<number> {
-    if (this.notStartedCount > 0) say(`${counted(this.#clusterOf.size, 'job')} accepted${this.#notStartedText()}.`)
+    if (this.notStartedCount > 0) say(`${countText(this.#clusterOf.size, 'job')} accepted${this.#notStartedText()}.`)
     for (const batch of this.#batches) await (this.#options.json ? writeJsonLine(batch) : write(`${batch.batchId}\n`))
     return exitCodes.ok
   }

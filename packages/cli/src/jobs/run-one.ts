@@ -1,15 +1,15 @@
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import type { Cluster } from '../clusters.ts'
-import { exitCodes, CliError } from '../exit.ts'
+import { CliError, exitCodes } from '../exit.ts'
 import { cellOf } from '../print/table.ts'
-import type { Shown } from '../print/show.ts'
+import type { PrintOptions } from '../print/show.ts'
 import { say, write, writeJson, writeJsonLine } from '../print/write.ts'
 import { Interrupt } from './interrupt.ts'
 import { endOf, exitCodeOf, getJob, type Job, outputOf, untilEnded } from './job.ts'
 import { labelledPrinter, rawPrinter } from './printer.ts'
 
-export interface RunOptions extends Shown {
+export interface RunOptions extends PrintOptions {
   name?: string
   reason?: string
   all?: true
@@ -93,7 +93,7 @@ export async function printOutput(
   api: Api,
   jobId: string,
   nodes: readonly Node[],
-  extent: { offset: number; isOver?: boolean; isRaw?: boolean },
+  extent: { offset: number; stopsAtEnd?: boolean; isRaw?: boolean },
 ): Promise<void> {
   const names = new Map(nodes.map(({ id, name }) => [id, name]))
   const printing = { from: extent.offset, isRaw: extent.isRaw ?? false }

@@ -18,18 +18,18 @@ export async function scriptOf(
   if (file !== undefined && words.length > 0)
     throw new CliError('usage', 'Specify either a file (-f) or a command, not both.')
   // Several words are a command and its arguments. They are quoted, so that the shell does not interpret them.
-  if (words.length > 1) return words.map(quoted).join(' ')
+  if (words.length > 1) return words.map(quote).join(' ')
   if (file === undefined && words.length === 0 && process.stdin.isTTY) {
     throw new CliError('usage', 'Specify a script: -f FILE, a command after --, or standard input.')
   }
-  const [script = ''] = unixScripts([words[0] ?? (await readText(file ?? '-'))], options)
+  const [script = ''] = toUnixScripts([words[0] ?? (await readText(file ?? '-'))], options)
   if (script.trim() === '')
     throw new CliError('usage', 'The script is empty. Specify one: -f FILE, a command after --, or standard input.')
   return script
 }
 
 /** Converts scripts to LF line endings without a byte order mark, and prints a note if that changes a script. */
-export function unixScripts(scripts: readonly string[], { keepLineEnds }: ScriptOptions): readonly string[] {
+export function toUnixScripts(scripts: readonly string[], { keepLineEnds }: ScriptOptions): readonly string[] {
   if (keepLineEnds) return scripts
   const converted = scripts.map(unixText)
   const changed = converted.filter(({ corrections }) => corrections.length > 0)
@@ -41,7 +41,7 @@ export function unixScripts(scripts: readonly string[], { keepLineEnds }: Script
   return converted.map(({ text }) => text)
 }
 
-const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
+const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
 
 /** Reads UTF-8 text from a file (`-` is standard input). Throws `CliError` if the bytes are not valid UTF-8. */
 export async function readText(file: string): Promise<string> {

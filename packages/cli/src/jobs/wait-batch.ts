@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Api, Schemas } from '../api/client.ts'
 import { exitCodes } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
-import type { Shown } from '../print/show.ts'
+import type { PrintOptions } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
-import { endedOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
+import { endedCountOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
 import { endOf, exitCodeOf, getJob } from './job.ts'
 
 // Maximum number of failed jobs to list by id.
@@ -14,7 +14,7 @@ const maxListed = 20
 export async function waitForBatch(
   api: Api,
   batchId: string,
-  options: Shown,
+  options: PrintOptions,
   nameOf: (clusterId: string) => string = (id) => id,
 ): Promise<number> {
   const progress = new Progress()
@@ -26,12 +26,12 @@ export async function waitForBatch(
       await printBatch(options, batch)
       return counts.completed === total ? exitCodes.ok : firstExitCode(api, batchId, nameOf)
     }
-    progress.update({ total, ended: endedOf(counts), note: `running ${counts.running}, failed ${counts.failed}` })
+    progress.update({ total, ended: endedCountOf(counts), note: `running ${counts.running}, failed ${counts.failed}` })
     await sleep(pauseMsOf(count))
   }
 }
 
-const printBatch = ({ json }: Shown, batch: Schemas['Batch']): Promise<void> => {
+const printBatch = ({ json }: PrintOptions, batch: Schemas['Batch']): Promise<void> => {
   const { completed, failed, cancelled } = batch.counts
   const counts = `${completed} completed, ${failed} failed, ${cancelled} cancelled`
   return json ? writeJson(batch) : write(`${batch.id} ${batch.status}: ${counts}\n`)

@@ -11,23 +11,23 @@ export const ask = (question: string): Promise<string> => readAnswer(question, p
 /** Prompts for a secret without echo. */
 export async function askSecret(question: string): Promise<string> {
   process.stderr.write(question)
-  const discarded = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const sink = new Writable({ write: (_chunk, _encoding, done) => done() })
   try {
-    return await readAnswer('', discarded)
+    return await readAnswer('', sink)
   } finally {
     process.stderr.write('\n')
   }
 }
 
 async function readAnswer(question: string, output: NodeJS.WritableStream): Promise<string> {
-  const cancelled = new AbortController()
+  const cancellation = new AbortController()
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  const cancel = () => cancelled.abort(new CliError('interrupted', 'Cancelled.'))
+  const cancel = () => cancellation.abort(new CliError('interrupted', 'Cancelled.'))
   lines.on('SIGINT', cancel).on('close', cancel)
   try {
-    return await lines.question(question, { signal: cancelled.signal })
+    return await lines.question(question, { signal: cancellation.signal })
   } catch (error) {
-    throw cancelled.signal.aborted ? cancelled.signal.reason : error
+    throw cancellation.signal.aborted ? cancellation.signal.reason : error
   } finally {
     lines.close()
   }

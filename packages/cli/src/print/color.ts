@@ -37,8 +37,8 @@ const colorOfState: Record<string, number> = {
   ...Object.fromEntries(['Cancelled', 'Skipped', 'Unknown', 'Disabled', 'Signed out'].map((state) => [state, grey])),
 }
 
-/** A state in its colour. Unknown states have none. */
-export const coloredState = (state: string): string => {
+/** Adds its colour to a state. Unknown states have none. */
+export const colorState = (state: string): string => {
   const color = Object.hasOwn(colorOfState, state) ? colorOfState[state] : undefined
   return color === undefined ? state : `\u001b[${color}m${state}\u001b[0m`
 }

@@ -1,11 +1,11 @@
 import { hasColor } from './color.ts'
-import { type Column, cellOf, tableOf } from './table.ts'
+import { cellOf, type Column, tableOf } from './table.ts'
 import { TerminalText } from './terminal-text.ts'
-import { sanitiseText, padded, widthOf } from './text.ts'
+import { pad, sanitiseText, widthOf } from './text.ts'
 import { say, terminalWidth, write, writeJson } from './write.ts'
 
 /** Options of every command that prints data. `wide` is an option of lists. */
-export interface Shown {
+export interface PrintOptions {
   json?: true
   wide?: true
 }
@@ -20,7 +20,7 @@ export interface List<Row> {
  * for scripts, it has all columns, whole values and times.
  */
 export async function showList<Row>(
-  { json, wide }: Shown,
+  { json, wide }: PrintOptions,
   list: List<Row>,
   columns: readonly Column<Row>[],
 ): Promise<void> {
@@ -39,7 +39,7 @@ export async function showList<Row>(
 }
 
 /** Prints all fields of a resource, as JSON or one line per field. */
-export async function showOne({ json }: Shown, value: object): Promise<void> {
+export async function showOne({ json }: PrintOptions, value: object): Promise<void> {
   await (json ? writeJson(value) : write(fieldsOf(value)))
 }
 
@@ -54,29 +54,29 @@ function flatten(value: object, prefix = ''): [name: string, value: unknown][] {
   )
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
+const isMultilineText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
 
 // Multi-line texts and nested lists do not fit in a line, so they follow below the other fields.
 function fieldsOf(value: object): string {
   const fields = flatten(value)
-  const single = fields.filter(([, field]) => !isRows(field) && !isText(field))
-  const width = Math.max(0, ...single.map(([name]) => widthOf(name)))
-  const lines = single.map(([name, field]) => `${padded(name, width)}  ${cellOf(field)}\n`)
+  const singleLineFields = fields.filter(([, field]) => !isRows(field) && !isMultilineText(field))
+  const width = Math.max(0, ...singleLineFields.map(([name]) => widthOf(name)))
+  const lines = singleLineFields.map(([name, field]) => `${pad(name, width)}  ${cellOf(field)}\n`)
   const below = fields.flatMap(([name, field]) => {
-    if (isText(field)) return [`\n${name}:\n${linesOf(field)}${field.endsWith('\n') ? '' : '\n'}`]
-    return isRows(field) ? [`\n${name}:\n${anyTable(field)}`] : []
+    if (isMultilineText(field)) return [`\n${name}:\n${linesOf(field)}${field.endsWith('\n') ? '' : '\n'}`]
+    return isRows(field) ? [`\n${name}:\n${tableOfObjects(field)}`] : []
   })
   return [...lines, ...below].join('')
 }
 
-// Texts with several lines, such as the output of a job.
+// Makes a text with several lines, such as the output of a job, safe for a terminal.
 function linesOf(text: string): string {
   if (!process.stdout.isTTY) return sanitiseText(text)
   const shown = new TerminalText({ hasColor: hasColor() })
   return shown.next(Buffer.from(text)) + shown.end()
 }
 
-function anyTable(rows: readonly object[]): string {
+function tableOfObjects(rows: readonly object[]): string {
   const flatRows = rows.map((row) => new Map(flatten(row)))
   const titles = [...new Set(flatRows.flatMap((row) => [...row.keys()]))]
   const columns = titles.map((title): Column<Map<string, unknown>> => ({

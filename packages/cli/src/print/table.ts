@@ -1,14 +1,14 @@
 import { ageOf, expiryOf } from './age.ts'
-import { coloredState } from './color.ts'
-import { cut, cutMiddle, oneLine, padded, widthOf } from './text.ts'
+import { colorState } from './color.ts'
+import { cut, cutMiddle, oneLine, pad, widthOf } from './text.ts'
 
 /** A column of a table. */
 export interface Column<Row> {
   title: string
   of: (row: Row) => unknown
-  /** In a terminal, shown only with `--wide`. For details, and for ids of resources that commands accept by name. */
+  /** A terminal shows the column only with `--wide`, because it has details, or ids of resources that have names. */
   isWide?: true
-  /** Shrinks on narrow terminals. `middle` shortens in the middle, for values that differ at their end. */
+  /** The column shrinks on narrow terminals. `middle` shortens the middle of values, which differ at their end. */
   isFlexible?: true | 'middle'
   /** A state is coloured and is never shortened. In a terminal, a time is an age (`3d`) or the time left (`in 3d`). */
   as?: 'state' | 'age' | 'expiry'
@@ -17,7 +17,7 @@ export interface Column<Row> {
 export interface TableLayout {
   /** Maximum width of a line. */
   width: number
-  /** Whether a person reads the table: without the `isWide` columns, and with relative times. */
+  /** Whether the `isWide` columns are omitted. */
   isBrief?: boolean
   hasRelativeTimes?: boolean
   hasColor?: boolean
@@ -57,7 +57,7 @@ export function tableOf<Row>(all: readonly Column<Row>[], rows: readonly Row[], 
   const contentWidths = columns.map((_, index) =>
     cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0),
   )
-  const widths = fitted(columns, contentWidths, layout.width)
+  const widths = fitWidths(columns, contentWidths, layout.width)
   const lineOf = (line: readonly string[], isTitle: boolean): string => {
     let left = layout.width
     const parts = line.map((cell, index) => {
@@ -66,7 +66,7 @@ export function tableOf<Row>(all: readonly Column<Row>[], rows: readonly Row[], 
       const { isFlexible, as } = columns[index] ?? {}
       const shown = isFlexible === 'middle' && !isTitle ? cutMiddle(cell, width) : cut(cell, width)
       const isColored = as === 'state' && layout.hasColor && !isTitle
-      return (isColored ? coloredState(shown) : shown) + padded('', width - widthOf(shown))
+      return (isColored ? colorState(shown) : shown) + pad('', width - widthOf(shown))
     })
     return parts.join(gap).trimEnd()
   }
@@ -74,13 +74,15 @@ export function tableOf<Row>(all: readonly Column<Row>[], rows: readonly Row[], 
 }
 
 /** Shrinks flexible columns, then all but states, until the row fits. */
-function fitted<Row>(columns: readonly Column<Row>[], contentWidths: readonly number[], width: number): number[] {
-  const flexible = shrunk(contentWidths, width, (index) => (columns[index]?.isFlexible ? minFlexibleWidth : Infinity))
-  return shrunk(flexible, width, (index) => (columns[index]?.as === 'state' ? Infinity : minWidth))
+function fitWidths<Row>(columns: readonly Column<Row>[], contentWidths: readonly number[], width: number): number[] {
+  const flexible = shrinkWidths(contentWidths, width, (index) =>
+    columns[index]?.isFlexible ? minFlexibleWidth : Infinity,
+  )
+  return shrinkWidths(flexible, width, (index) => (columns[index]?.as === 'state' ? Infinity : minWidth))
 }
 
-// Shrinks the widest column that is wider than its minimum, again and again.
-function shrunk(from: readonly number[], width: number, minimumOf: (index: number) => number): number[] {
+// Shrinks the widest column that is wider than its minimum until the row fits.
+function shrinkWidths(from: readonly number[], width: number, minimumOf: (index: number) => number): number[] {
   const widths = [...from]
   let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
   while (excess > 0) {

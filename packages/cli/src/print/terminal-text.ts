@@ -1,14 +1,15 @@
-import { visible } from './text.ts'
+import { escapeCharacter } from './text.ts'
 
 const reset = '\u001b[0m'
 const maxStyleLength = 256
 
-// Colours and styles (SGR); the end of a line, which is empty where output is appended; other characters that control a
-// terminal or reorder text.
+// Sequences that set colours and styles (SGR) or erase to the end of the line, line ends, and other characters that
+// control a terminal or reorder text.
 // oxlint-disable-next-line no-control-regex -- terminals are controlled by these characters
-const token = /\u001b\[([\d;:]{0,64})m|\u001b\[0?K|\r\n|(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]|\n/gu
+const tokenPattern =
+  /\u001b\[([\d;:]{0,64})m|\u001b\[0?K|\r\n|(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]|\n/gu
 // oxlint-disable-next-line no-control-regex -- as above
-const unfinished = /(?:\u001b(?:\[[\d;:]{0,64})?|\r)$/
+const unfinishedToken = /(?:\u001b(?:\[[\d;:]{0,64})?|\r)$/
 
 /**
  * Makes the output of a script safe for a terminal, piece by piece. Colours and line breaks pass. Other control
@@ -30,25 +31,25 @@ export class TerminalText {
 
   next(bytes: Uint8Array): string {
     const text = this.#rest + this.#decoder.decode(bytes, { stream: true })
-    const [rest = ''] = unfinished.exec(text) ?? []
+    const [rest = ''] = unfinishedToken.exec(text) ?? []
     this.#rest = rest
-    return this.#shown(text.slice(0, text.length - rest.length))
+    return this.#convert(text.slice(0, text.length - rest.length))
   }
 
   end(): string {
     const text = this.#rest + this.#decoder.decode()
     this.#rest = ''
-    return this.#shown(text)
+    return this.#convert(text)
   }
 
-  #shown(text: string): string {
+  #convert(text: string): string {
     if (text === '') return ''
     const before = this.#style
-    const shown = text.replaceAll(token, (found: string, style: string | undefined) => {
-      if (style !== undefined) return this.#styled(found, style)
+    const shown = text.replaceAll(tokenPattern, (found: string, style: string | undefined) => {
+      if (style !== undefined) return this.#applyStyle(found, style)
       if (found === '\r' && this.#keepsReturns) return found
       if (found === '\n' || found === '\r\n') return this.#style === '' ? '\n' : `${reset}\n${this.#style}`
-      return found.endsWith('K') ? '' : visible(found)
+      return found.endsWith('K') ? '' : escapeCharacter(found)
     })
     const style = this.#style
     // A colour that is open at the end of a line continues with the next text.
@@ -56,7 +57,7 @@ export class TerminalText {
     return before + shown + (style === '' ? '' : reset)
   }
 
-  #styled(sequence: string, style: string): string {
+  #applyStyle(sequence: string, style: string): string {
     if (!this.#hasColor) return ''
     if (/^[0;:]*$/.test(style)) this.#style = ''
     else this.#style = this.#style.length > maxStyleLength ? sequence : this.#style + sequence

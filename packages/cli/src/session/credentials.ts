@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { unwrap, ApiRejection } from '../api/unwrap.ts'
+import { ApiRejection, unwrap } from '../api/unwrap.ts'
 import type { RetryPolicy } from '../api/retry.ts'
-import { anonymous, type Credentials, type Schemas } from '../api/client.ts'
-import { defaultContext, environmentServer, environmentToken, loginCommand, requestedContext } from '../context.ts'
-import { exitCodes, CliError } from '../exit.ts'
+import { anonymousClient, type Credentials, type Schemas } from '../api/client.ts'
+import { defaultContext, environmentServer, environmentToken, loginCommand, requestedContextName } from '../context.ts'
+import { CliError, exitCodes } from '../exit.ts'
 import { withLock } from './lock.ts'
-import { type Context, contextNames, readContext, selectedContext, type Session, writeContext } from './store.ts'
+import { type Context, contextNames, readContext, selectedContextName, type Session, writeContext } from './store.ts'
 
 export const defaultServer = 'http://127.0.0.1:8080'
 // A token is renewed before it expires, because a request may take some time.
-const marginMs = 30_000
+const renewalMarginMs = 30_000
 const pauseMs = 1000
 
 /** The platform's address without a trailing slash. Throws `CliError` if it is invalid. */
@@ -25,7 +25,7 @@ export function serverOf(text: string): string {
 /** The server of the environment's token, or else of the context. */
 export function selectedServer(): string {
   if (environmentToken() !== undefined) return serverOfToken()
-  const name = selectedContext()
+  const name = selectedContextName()
   const { server } = existingContext(name)
   const requested = environmentServer()
   if (requested === undefined || serverOf(requested) === server) return server
@@ -35,10 +35,10 @@ export function selectedServer(): string {
   )
 }
 
-// The token may belong to another server than the context, so it is never sent to a server that is not named.
+// The token may belong to another server than the context, so it is never sent to the server of the context.
 function serverOfToken(): string {
   const server = environmentServer()
-  const context = requestedContext()
+  const context = requestedContextName()
   if (server === undefined && context !== undefined) {
     throw new CliError(
       'usage',
@@ -53,7 +53,7 @@ export function credentials(): Credentials {
   const token = environmentToken()
   const server = selectedServer()
   if (token !== undefined) return { server, bearer: async () => token }
-  const name = selectedContext()
+  const name = selectedContextName()
   const { session } = existingContext(name)
   if (session === undefined) throw notSignedIn(`Not signed in to ${server}.`)
   return contextCredentials(name, session)
@@ -73,8 +73,8 @@ const notSignedIn = (problem: string): CliError => new CliError('notSignedIn', `
 export function contextCredentials(name: string, session: Session): Credentials {
   let current = session
   let renewal: Promise<Session> | undefined
-  const bearer = async (policy: RetryPolicy, refused?: string): Promise<string> => {
-    const isDue = refused === current.accessToken || current.expiresAtMs - marginMs < Date.now()
+  const bearer = async (policy: RetryPolicy, refusedToken?: string): Promise<string> => {
+    const isDue = refusedToken === current.accessToken || current.expiresAtMs - renewalMarginMs < Date.now()
     if (isDue) {
       renewal ??= renew(name, current, policy).finally(() => (renewal = undefined))
       current = await renewal
@@ -106,7 +106,7 @@ async function renewOnce(name: string, expired: Session): Promise<Session> {
   if (session === undefined || !isSame) throw notSignedIn('Your session has ended.')
   if (session.refreshToken !== expired.refreshToken) return session
   const { renewalKey = randomUUID(), ...rest } = session
-  // Stored first: if the response is lost, the next renewal sends the same key and receives the same response.
+  // The key is stored first: if the response is lost, the next renewal sends it again and receives the same response.
   const store = (next: Session) => writeContext(name, { server: next.server, session: next })
   store({ ...rest, renewalKey })
   const next = { ...rest, ...(await refresh(name, session, renewalKey)) }
@@ -115,7 +115,7 @@ async function renewOnce(name: string, expired: Session): Promise<Session> {
 }
 
 async function refresh(name: string, { server, username, refreshToken }: Session, renewalKey: string) {
-  const client = anonymous(server, { seconds: 0, responseTimeoutSeconds: 15 })
+  const client = anonymousClient(server, { seconds: 0, responseTimeoutSeconds: 15 })
   try {
     const params = { header: { 'idempotency-key': renewalKey } }
     return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { params, body: { refreshToken } })))

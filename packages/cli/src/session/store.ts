@@ -1,7 +1,7 @@
 import { chmodSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { contextName, defaultContext, isContextName, requestedContext } from '../context.ts'
+import { defaultContext, isContextName, parseContextName, requestedContextName } from '../context.ts'
 import { CliError, hasCode, messageOf } from '../exit.ts'
 import { makeFolder } from '@platform/oci/make-folder'
 
@@ -59,16 +59,16 @@ const pathOf = (name: string): string => join(contextsFolder(), `${name}.json`)
 
 export const lockPathOf = (name: string): string => join(contextsFolder(), `${name}.lock`)
 
-/** The name of the context of this command: the requested one, else that of `plat context use`. */
-export const selectedContext = (): string => requestedContext() ?? currentContext()
+/** The name of the context of this command: the requested or, without a request, the current one. */
+export const selectedContextName = (): string => requestedContextName() ?? currentContextName()
 
-/** The name of the context of `plat context use`. */
-export const currentContext = (): string => {
+/** The name of the context that `plat context use` has chosen, or `default`. */
+export const currentContextName = (): string => {
   const name = inFolder(() => contentOf(currentPath()))?.trim()
-  return name ? contextName(name) : defaultContext
+  return name ? parseContextName(name) : defaultContext
 }
 
-export const setCurrentContext = (name: string): void => inFolder(() => replaceFile(currentPath(), `${name}\n`))
+export const setCurrentContextName = (name: string): void => inFolder(() => replaceFile(currentPath(), `${name}\n`))
 
 export const contextNames = (): string[] =>
   inFolder(() => {
@@ -110,7 +110,7 @@ export const writeContext = (name: string, { server, username, session }: Contex
 
 export const removeContext = (name: string): void =>
   inFolder(() => {
-    if (currentContext() === name) rmSync(currentPath(), { force: true })
+    if (currentContextName() === name) rmSync(currentPath(), { force: true })
     rmSync(pathOf(name), { force: true })
   })
 
@@ -139,16 +139,16 @@ function adoptSession(): void {
   const found = statSync(earlierPath(), { throwIfNoEntry: false })
   if (found === undefined) return
   for (let count = 1; ; count++) {
-    const adopted = pathOf(count === 1 ? defaultContext : `${defaultContext}-${count}`)
+    const adoptedPath = pathOf(count === 1 ? defaultContext : `${defaultContext}-${count}`)
     try {
       makeFolder(contextsFolder())
       chmodSync(earlierPath(), 0o600)
-      linkSync(earlierPath(), adopted)
+      linkSync(earlierPath(), adoptedPath)
     } catch (error) {
       // In a read-only folder, the file is read in place.
       if (['ENOENT', 'EACCES', 'EPERM', 'EROFS'].some((code) => hasCode(error, code))) return
       if (!hasCode(error, 'EEXIST')) throw error
-      if (statSync(adopted, { throwIfNoEntry: false })?.ino !== found.ino) continue
+      if (statSync(adoptedPath, { throwIfNoEntry: false })?.ino !== found.ino) continue
     }
     return rmSync(earlierPath(), { force: true })
   }

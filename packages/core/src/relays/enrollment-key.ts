@@ -3,8 +3,8 @@ import {
   type CreatedEnrollmentKey,
   type EnrollmentKey,
   type EnrollmentKeyCreation,
-  maxEnrollmentKeyDays,
   enrollmentKeyLimit,
+  maxEnrollmentKeyDays,
 } from '@platform/contract/enrollment-key'
 import * as z from 'zod'
 import { reauthorize } from '../accounts/current-rights.ts'

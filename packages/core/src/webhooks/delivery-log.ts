@@ -6,11 +6,11 @@ import { cloudEvent } from './cloud-event.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, orThrow, patch, remove, type WriteItem } from '../db/table.ts'
 import {
-  type DeliveryRecord,
-  deliveryWrites,
-  deliveryView,
-  deliveryRetentionMs,
   deliveryKey,
+  type DeliveryRecord,
+  deliveryRetentionMs,
+  deliveryView,
+  deliveryWrites,
   newDelivery,
   parseDelivery,
   pendingKey,
@@ -22,7 +22,7 @@ import { indexedKeys } from '../db/index-page.ts'
 import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
-import { findWebhook, clearBackOff, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
+import { clearBackOff, findWebhook, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
 /** Lists the newest 1,000 deliveries. */
 export const list = (caller: Caller, webhookId: string, query: PageQuery) =>

@@ -4,8 +4,8 @@ import {
   type JobGroups,
   type JobOutcome,
   maxResultOutputLength,
-  sampledGroupLimit,
   maxSampleLength,
+  sampledGroupLimit,
 } from '@platform/contract/job-group'
 import { compareGroups, listedClusterLimit } from '@platform/contract/merge-groups'
 import { type Caller } from '../../caller.ts'

@@ -1,4 +1,4 @@
-import { type UserNames, nameOf } from '@platform/contract/user-name'
+import { nameOf, type UserNames } from '@platform/contract/user-name'
 import { useEffect, useEffectEvent, useState } from 'react'
 import { readUser } from '../../api/session.ts'
 import { onSessionChange, openSession, type SignInProof } from '../../api/sign-in.ts'
