@@ -5,7 +5,7 @@ import { ApiError } from '../../packages/portal/src/api/api-error.ts'
 import { withIdempotencyKey } from '../../packages/portal/src/api/idempotency-key.ts'
 import { backOffMs, pollEvery } from '../../packages/portal/src/api/query.ts'
 import {
-  columns,
+  columnCount,
   compact,
   fitToGrid,
   type GridPosition,
@@ -310,7 +310,7 @@ function randomLayout(seed: number): GridPosition[] {
 const seeds = Array.from({ length: rounds(30, 300) }, (_, index) => index + 1)
 
 function overlaps(layout: readonly GridPosition[]): string[] {
-  const isOutside = ({ x, w }: GridPosition) => x < 0 || x + w > columns
+  const isOutside = ({ x, w }: GridPosition) => x < 0 || x + w > columnCount
   const isApart = (a: GridPosition, b: GridPosition) =>
     a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y
   return layout
@@ -324,7 +324,7 @@ test('a compact layout has no overlaps and is stable, also for the drag library'
     expect(overlaps(layout)).toEqual([])
     expect(compact(layout)).toEqual(layout)
     const items = layout.map(({ widgetId: i, ...position }) => ({ i, ...position }))
-    const compactedItems: any[] = verticalCompactor.compact(items, columns)
+    const compactedItems: any[] = verticalCompactor.compact(items, columnCount)
     expect(compactedItems.map(({ i, x, y, w, h }) => ({ widgetId: i, x, y, w, h }))).toEqual(layout)
   }
 })
@@ -373,7 +373,7 @@ test.for<[string[], number[]]>([
     rowAt: (index) => rows[index],
     rowKey: String,
     isFolded: (row, newer) => row.startsWith('s') && newer.startsWith('s'),
-    expanded: new Set(expanded),
+    expandedKeys: new Set(expanded),
   })
   expect([0, 1, 2, 3, 4].map(foldedList.indexOf)).toEqual(expected)
   expect(foldedList.foldAt(1, String)).toMatchObject({ count: 2, isOpen: expanded.length > 0 })

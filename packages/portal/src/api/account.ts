@@ -1,10 +1,10 @@
 import { queryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query'
-import { api, unwrap, type Schemas } from './client.ts'
+import { api, type Schemas, unwrap } from './client.ts'
 import { ApiError } from './api-error.ts'
 import { useIsLost } from './connection.ts'
 import { removeOtherDrafts } from '../lib/draft-storage.ts'
-import { publicQuery, pollEvery, queries } from './query.ts'
-import { signedInAgain } from './session.ts'
+import { pollEvery, publicQuery, queries } from './query.ts'
+import { awaitSignIn } from './session.ts'
 
 export const configurationQuery = queryOptions({
   queryKey: ['configuration'],
@@ -19,8 +19,8 @@ export const meQuery = queryOptions({
     const me = await unwrap(api.GET('/api/v1/auth/me'))
     const before = queries.getQueryData<Schemas['UserProfile']>(['me'])
     removeOtherDrafts(before?.id ?? me.id)
-    // If another user has signed in from another tab, tries to recover the session of the first user.
-    if (before === undefined || before.id === me.id || !(await signedInAgain())) return me
+    // If another user has signed in from another tab, the query tries to recover the session of the first user.
+    if (before === undefined || before.id === me.id || !(await awaitSignIn())) return me
     return before
   },
   staleTime: 60_000,
@@ -48,8 +48,8 @@ export const summaryQuery = queryOptions({
   queryFn: async () => {
     const summary = await unwrap(api.GET('/api/v1/portal/summary'))
     const before = queries.getQueryData<Schemas['PortalSummary']>(['summary'])
-    const shown = queries.getQueryData(navigationQuery.queryKey)?.tag
-    if (shown !== undefined && !shown.includes(summary.navigationTag)) {
+    const shownTag = queries.getQueryData(navigationQuery.queryKey)?.tag
+    if (shownTag !== undefined && !shownTag.includes(summary.navigationTag)) {
       void queries.invalidateQueries({ queryKey: navigationQuery.queryKey })
     }
     if (before !== undefined && before.unreadCount !== summary.unreadCount) {

@@ -25,7 +25,7 @@ export class ApiError extends Error {
    * The error code of the response, `unreachable` if there was no response, or `unknown` if the response has no code.
    */
   readonly code: string
-  /** Identifies the request in the log. Undefined if there was no response. */
+  /** Identifies the request in the log. Undefined if there was no response, or the response has no trace id. */
   readonly traceId: string | undefined
   readonly details: readonly ErrorDetail[]
   /** The whole body. Some errors have additional fields, such as `howToRetrieve`. */
@@ -67,4 +67,4 @@ export const withMessage = (
 ): ApiError => new ApiError(error.status, { ...error.body, message, details })
 
 /** An error of a form that lacks an input. */
-export const incomplete = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })
+export const incompleteError = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 
-// Whether the platform responds. A request that fails or is slow causes a probe, which decides within two seconds. While
-// the connection is lost, the probe is repeated. When it returns, pending reads are aborted, and their queries repeat them.
+// This file tracks whether the platform responds. A request that fails or is slow causes a probe, which decides within
+// two seconds. While the connection is lost, the probe is repeated. Afterwards, pending reads are aborted and repeated.
 
 const slowMs = 1200
 const probeMs = 750
@@ -9,14 +9,14 @@ const probeEveryMs = 2000
 
 let isLost = false
 let lastResponseMs = 0
-let probing: Promise<void> | undefined
-let nextProbe: ReturnType<typeof setTimeout> | undefined
+let currentProbe: Promise<void> | undefined
+let probeTimer: ReturnType<typeof setTimeout> | undefined
 const pendingReads = new Set<AbortController>()
 const listeners = new Set<() => void>()
 
 function setLost(next: boolean): void {
-  clearTimeout(nextProbe)
-  if (next) nextProbe = setTimeout(() => void probe(), probeEveryMs)
+  clearTimeout(probeTimer)
+  if (next) probeTimer = setTimeout(() => void probe(), probeEveryMs)
   if (isLost === next) return
   isLost = next
   // Pending reads would wait for the browser's timeout.
@@ -25,18 +25,18 @@ function setLost(next: boolean): void {
 }
 
 function probe(): Promise<void> {
-  probing ??= (async () => {
+  currentProbe ??= (async () => {
     const isHidden = document.hidden && isLost
     const response = isHidden ? undefined : await fetch('/health/live', probeOptions()).catch(() => undefined)
-    probing = undefined
+    currentProbe = undefined
     setLost(!response?.ok)
   })()
-  return probing
+  return currentProbe
 }
 
 const probeOptions = (): RequestInit => ({ cache: 'no-store', signal: AbortSignal.timeout(probeMs) })
 
-/** `fetch` that reports to the state of the connection. */
+/** Like `fetch`, but updates the state of the connection. */
 export async function fetchTracked(request: Request): Promise<Response> {
   const controller = new AbortController()
   const startedMs = Date.now()
@@ -47,7 +47,7 @@ export async function fetchTracked(request: Request): Promise<Response> {
   try {
     const response = await fetch(isRead ? new Request(request, { signal }) : request)
     lastResponseMs = Date.now()
-    // First, because the body of this response must not be aborted.
+    // This precedes `setLost`, which must not abort the body of this response.
     pendingReads.delete(controller)
     if (isLost && response.status < 500) setLost(false)
     return response

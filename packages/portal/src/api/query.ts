@@ -4,10 +4,10 @@ import { ApiError } from './api-error.ts'
 const secondMs = 1000
 const maxPauseMs = 60 * secondMs
 
-/** The pause before the next attempt, in milliseconds: it doubles with each failure and is at least `Retry-After`. */
-export const backOffMs = (failures: number, error: unknown): number => {
+/** The pause before the next attempt: at least `Retry-After`, doubled with each failure, and at most a minute. */
+export const backOffMs = (failureCount: number, error: unknown): number => {
   const retryAfterMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
-  return Math.min(maxPauseMs, Math.max(retryAfterMs, secondMs * 2 ** failures))
+  return Math.min(maxPauseMs, Math.max(retryAfterMs, secondMs * 2 ** failureCount))
 }
 
 /** Cached data is fresh for five seconds. Only transient errors are retried. */
@@ -17,7 +17,7 @@ export const queries = new QueryClient({
       // The platform may be reachable without the internet.
       networkMode: 'always',
       staleTime: 5 * secondMs,
-      retry: (failures, error) => failures < 3 && error instanceof ApiError && error.isTransient,
+      retry: (failureCount, error) => failureCount < 3 && error instanceof ApiError && error.isTransient,
       retryDelay: backOffMs,
       throwOnError: false,
     },

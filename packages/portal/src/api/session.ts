@@ -14,8 +14,8 @@ let recovery: Promise<boolean> | undefined
 
 export const onSessionEnd = (handler: Recover): void => void (recover = handler)
 
-/** Waits until the same user is signed in again. All requests share the attempt. */
-export function signedInAgain(): Promise<boolean> {
+/** Waits for a new sign-in, and returns whether the same user is signed in again. All requests share the attempt. */
+export function awaitSignIn(): Promise<boolean> {
   recovery ??= recover().finally(() => (recovery = undefined))
   return recovery
 }
@@ -51,7 +51,7 @@ async function send(request: Request): Promise<Response> {
   if (response.status !== 401 || isSessionPath(pathname)) return response
   const renewal = await renewOnce()
   if (renewal.status === 401) {
-    if (!(await signedInAgain())) return response
+    if (!(await awaitSignIn())) return response
     void response.body?.cancel()
     return fetch(retry)
   }

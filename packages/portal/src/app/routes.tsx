@@ -3,7 +3,7 @@ import { createRootRoute, createRoute, lazyRouteComponent, Outlet, redirect } fr
 import { configurationQuery, meQuery, navigationQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { queries } from '../api/query.ts'
-import { defined, oneOfIn, textIn, textParams, timeIn } from '../lib/search.ts'
+import { oneOfIn, textIn, textParams, timeIn, withoutUndefined } from '../lib/search.ts'
 import { clusterSorts, nodeSorts } from '../pages/clusters/cluster-filter.ts'
 import { SessionEnd } from '../pages/sign-in/session-end.tsx'
 import { LeaveQuestion } from '../ui/leave.tsx'
@@ -49,7 +49,7 @@ const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
   validateSearch: (search) =>
-    defined({
+    withoutUndefined({
       returnTo: textIn(search, 'returnTo'),
       code: textIn(search, 'code'),
       error: textIn(search, 'error'),
@@ -84,7 +84,7 @@ const page = <const Path extends string>(path: Path, component: ReturnType<typeo
 const home = createRoute({
   getParentRoute: parent,
   path: '/',
-  validateSearch: (search) => defined({ open: textIn(search, openedPageParameter) }),
+  validateSearch: (search) => withoutUndefined({ open: textIn(search, openedPageParameter) }),
   beforeLoad: ({ search: { open } }) => {
     // The platform redirects direct visits of a module's page to this URL.
     const href = moduleAddress(open)
@@ -95,14 +95,14 @@ const home = createRoute({
 // The URL may be forged, so only paths below `/modules` are accepted. Browsers keep the fragment across the redirect.
 function moduleAddress(text = ''): string | undefined {
   const url = URL.parse(text, location.origin)
-  const isOne = url?.origin === location.origin && url.pathname.startsWith('/modules/')
-  return isOne ? url.pathname + url.search + (url.hash || location.hash) : undefined
+  const isModulePage = url?.origin === location.origin && url.pathname.startsWith('/modules/')
+  return isModulePage ? url.pathname + url.search + (url.hash || location.hash) : undefined
 }
 
 const dashboard = createRoute({
   getParentRoute: parent,
   path: '/dashboard',
-  validateSearch: (search) => defined({ range: oneOfIn(search, 'range', ['day', 'week', 'month']) }),
+  validateSearch: (search) => withoutUndefined({ range: oneOfIn(search, 'range', ['day', 'week', 'month']) }),
   component: lazyPage(() => import('../pages/dashboard/dashboard-page.tsx'), 'DashboardPage'),
 })
 
@@ -110,7 +110,7 @@ const clusters = createRoute({
   getParentRoute: parent,
   path: '/clusters',
   validateSearch: (search) =>
-    defined({
+    withoutUndefined({
       status: oneOfIn(search, 'status', ['Healthy', 'Degraded', 'Pending', 'Offline']),
       type: oneOfIn(search, 'type', ['Hypervisor', 'CloudLocal']),
       search: textIn(search, 'search'),
@@ -150,7 +150,7 @@ const nodes = createRoute({
   getParentRoute: parent,
   path: '/nodes',
   validateSearch: (search) =>
-    defined({
+    withoutUndefined({
       selector: textIn(search, 'selector'),
       os: textIn(search, 'os'),
       search: textIn(search, 'search'),
@@ -163,7 +163,7 @@ const jobs = createRoute({
   getParentRoute: parent,
   path: '/jobs',
   validateSearch: (search) =>
-    defined({
+    withoutUndefined({
       status: oneOfIn(search, 'status', ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']),
       clusterId: textIn(search, 'clusterId'),
       batchId: textIn(search, 'batchId'),
@@ -180,7 +180,7 @@ const newJob = createRoute({
   getParentRoute: parent,
   path: '/jobs/new',
   validateSearch: (search) =>
-    defined({
+    withoutUndefined({
       clusterId: textIn(search, 'clusterId'),
       from: textIn(search, 'from'),
       selector: textIn(search, 'selector'),
@@ -219,7 +219,7 @@ const notifications = createRoute({
   getParentRoute: parent,
   path: '/notifications',
   validateSearch: (search) =>
-    defined({
+    withoutUndefined({
       show: oneOfIn(search, 'show', ['unread', 'all']),
       type: textIn(search, 'type'),
       severity: textIn(search, 'severity'),

@@ -12,10 +12,10 @@ export function countTicks(highest: number): number[] {
 const hourMs = 3_600_000
 const hourSteps = [1, 2, 3, 6, 12, 24, 48, 96, 168]
 
-/** At most `max` ticks at full hours or days of the browser's time zone, in milliseconds. */
-export function timeTicks(fromMs: number, toMs: number, max: number): number[] {
+/** Ticks at full hours or days of the browser's time zone, in milliseconds, with at most `maxIntervals` intervals. */
+export function timeTicks(fromMs: number, toMs: number, maxIntervals: number): number[] {
   const hours = (toMs - fromMs) / hourMs
-  const step = hourSteps.find((each) => hours / each <= max) ?? 336
+  const step = hourSteps.find((each) => hours / each <= maxIntervals) ?? 336
   const tick = new Date(fromMs)
   tick.setHours(0, 0, 0, 0)
   const ticks: number[] = []
@@ -29,12 +29,13 @@ export function timeTicks(fromMs: number, toMs: number, max: number): number[] {
   return ticks
 }
 
-const hour = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit' })
-const day = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
-const whole = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' })
+const hourFormat = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit' })
+const dayFormat = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
+const fullFormat = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' })
 
 /** The date if the tick is at midnight, else the time. */
-export const tickText = (atMs: number): string => (new Date(atMs).getHours() === 0 ? day : hour).format(atMs)
+export const tickText = (atMs: number): string =>
+  (new Date(atMs).getHours() === 0 ? dayFormat : hourFormat).format(atMs)
 
 export const spanText = (atMs: number, stepMinutes: number): string =>
-  whole.formatRange(atMs, atMs + stepMinutes * 60_000)
+  fullFormat.formatRange(atMs, atMs + stepMinutes * 60_000)

@@ -6,26 +6,26 @@ import { type ChartData, type ChartPoint, maxValue, stackedTops } from './series
 interface DrawingProps extends Omit<ChartData, 'label'> {
   width: number
   height: number
-  marked: number | undefined
+  markedIndex: number | undefined
 }
 
-const room = { left: 36, right: 8, top: 8, bottom: 22 }
+const margins = { left: 36, right: 8, top: 8, bottom: 22 }
 const tickPixels = 76
 
 /** Left edge of the first point and width of each point, in pixels. */
 export const stepsOf = (width: number, count: number): { left: number; step: number } => ({
-  left: room.left,
-  step: Math.max(1, width - room.left - room.right) / Math.max(1, count),
+  left: margins.left,
+  step: Math.max(1, width - margins.left - margins.right) / Math.max(1, count),
 })
 
 /** The drawing without interaction. It is hidden from screen readers, which use the slider or the table. */
-export function Drawing({ shape, series, points, stepMinutes, width, height, marked }: DrawingProps) {
+export function Drawing({ shape, series, points, stepMinutes, width, height, markedIndex }: DrawingProps) {
   const stepMs = stepMinutes * 60_000
   const { left, step } = stepsOf(width, points.length)
   const ticks = countTicks(maxValue(points))
   const max = ticks.at(-1) ?? 1
-  const bottom = height - room.bottom
-  const yOf = (value: number) => bottom - (value / max) * (bottom - room.top)
+  const bottom = height - margins.bottom
+  const yOf = (value: number) => bottom - (value / max) * (bottom - margins.top)
   const startMs = points[0]?.atMs ?? 0
   const xOf = (atMs: number) => left + ((atMs - startMs) / stepMs) * step
   const endMs = startMs + points.length * stepMs
@@ -35,7 +35,7 @@ export function Drawing({ shape, series, points, stepMinutes, width, height, mar
     <svg width={width} height={height} aria-hidden className={styles['drawing']}>
       {ticks.map((value) => (
         <g key={value}>
-          <line className={styles['grid']} x1={left} x2={width - room.right} y1={yOf(value)} y2={yOf(value)} />
+          <line className={styles['grid']} x1={left} x2={width - margins.right} y1={yOf(value)} y2={yOf(value)} />
           <text className={styles['count']} x={left - 6} y={yOf(value)} dy="0.32em">
             {value}
           </text>
@@ -53,13 +53,13 @@ export function Drawing({ shape, series, points, stepMinutes, width, height, mar
           d={(shape === 'areas' ? areas : bars)(points, index, { left, step, yOf })}
         />
       ))}
-      {marked !== undefined && (
+      {markedIndex !== undefined && (
         <rect
           className={styles['marked']}
-          x={left + marked * step}
+          x={left + markedIndex * step}
           width={step}
-          y={room.top}
-          height={bottom - room.top}
+          y={margins.top}
+          height={bottom - margins.top}
         />
       )}
     </svg>
@@ -94,15 +94,15 @@ function areas(points: readonly ChartPoint[], index: number, { left, step, yOf }
   let path = ''
   for (let from = 0; from < points.length; from++) {
     let to = from
-    let there = ''
-    let back = ''
+    let topPath = ''
+    let bottomPath = ''
     for (let values = points[to]?.values; values !== undefined; values = points[++to]?.values) {
       const [bottom, top] = edges(values, index, yOf)
       const [x1, x2] = [(left + to * step).toFixed(1), (left + (to + 1) * step).toFixed(1)]
-      there += `${to === from ? 'M' : 'L'}${x1} ${top}H${x2}`
-      back = `L${x2} ${bottom}H${x1}${back}`
+      topPath += `${to === from ? 'M' : 'L'}${x1} ${top}H${x2}`
+      bottomPath = `L${x2} ${bottom}H${x1}${bottomPath}`
     }
-    if (to > from) path += `${there}${back}z`
+    if (to > from) path += `${topPath}${bottomPath}z`
     from = to
   }
   return path

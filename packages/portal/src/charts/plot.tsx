@@ -10,21 +10,21 @@ const pageSteps = 10
 export function Plot({ label, shape, series, points, stepMinutes }: ChartData) {
   const frame = useRef<HTMLDivElement>(null)
   const { width, height } = useSize(frame)
-  const [marked, setMarked] = useState<number>()
+  const [markedIndex, setMarkedIndex] = useState<number>()
   const last = points.length - 1
-  const at = Math.min(marked ?? last, last)
+  const at = Math.min(markedIndex ?? last, last)
   const { left, step } = stepsOf(width, points.length)
 
   const onPointerMove = ({ clientX, currentTarget }: PointerEvent) => {
     const x = clientX - currentTarget.getBoundingClientRect().left - left
-    setMarked(Math.min(last, Math.max(0, Math.floor(x / step))))
+    setMarkedIndex(Math.min(last, Math.max(0, Math.floor(x / step))))
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const next = nextPoint(event.key, at, last)
-    if (event.key === 'Escape') setMarked(undefined)
+    if (event.key === 'Escape') setMarkedIndex(undefined)
     if (next === undefined) return
     event.preventDefault()
-    setMarked(next)
+    setMarkedIndex(next)
   }
   return (
     <div
@@ -39,17 +39,17 @@ export function Plot({ label, shape, series, points, stepMinutes }: ChartData) {
       aria-valuetext={textOf(points[at], series, stepMinutes)}
       onKeyDown={onKeyDown}
       onPointerMove={onPointerMove}
-      onPointerLeave={() => setMarked(undefined)}
-      onFocus={() => setMarked(at)}
-      onBlur={() => setMarked(undefined)}
+      onPointerLeave={() => setMarkedIndex(undefined)}
+      onFocus={() => setMarkedIndex(at)}
+      onBlur={() => setMarkedIndex(undefined)}
     >
       {width > 0 && (
         <Drawing
           {...{ shape, series, points, stepMinutes, width, height }}
-          marked={marked === undefined ? undefined : at}
+          markedIndex={markedIndex === undefined ? undefined : at}
         />
       )}
-      {marked !== undefined && (
+      {markedIndex !== undefined && (
         <Tooltip x={left + (at + 0.5) * step} isLeft={at > last / 2} {...{ point: points[at], series, stepMinutes }} />
       )}
     </div>

@@ -1,5 +1,4 @@
-// Unsaved input that survives a reload, in the session storage of this tab, which ends with the tab. Secrets are never
-// stored.
+// Drafts are unsaved input that survives a reload. They are in the session storage of this tab, and contain no secrets.
 const prefix = 'draft '
 
 const startOf = (userId: string): string => `${prefix}${userId} `
@@ -33,7 +32,7 @@ const removeKeys = (isRemoved: (key: string) => boolean): void => {
   for (const key of Object.keys(sessionStorage)) if (isRemoved(key)) sessionStorage.removeItem(key)
 }
 
-/** Removes the drafts of all users but one. */
+/** Removes all drafts or, with `userId`, those of all other users. */
 export const removeOtherDrafts = (userId?: string): void =>
   removeKeys((key) => key.startsWith(prefix) && (userId === undefined || !key.startsWith(startOf(userId))))
 

@@ -5,11 +5,11 @@ const yearSeconds = 365 * 24 * 3600
 export function getPreference(name: string): string | undefined {
   const start = `${cookieName(name)}=`
   const pair = document.cookie.split('; ').find((each) => each.startsWith(start))
-  return pair === undefined ? undefined : decoded(pair.slice(start.length))
+  return pair === undefined ? undefined : decode(pair.slice(start.length))
 }
 
 // A sibling domain may have set a cookie with this name and an invalid value.
-function decoded(text: string): string | undefined {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -19,7 +19,7 @@ function decoded(text: string): string | undefined {
 
 /** Stores up to a few hundred characters in a cookie. `undefined` removes the preference. */
 export function setPreference(name: string, value: string | undefined, forSeconds = yearSeconds): void {
-  const isSecure = location.protocol === 'https:' ? '; Secure' : ''
-  const age = value === undefined ? 0 : forSeconds
-  document.cookie = `${cookieName(name)}=${encodeURIComponent(value ?? '')}; Path=/; SameSite=Strict; Max-Age=${age}${isSecure}`
+  const secureAttribute = location.protocol === 'https:' ? '; Secure' : ''
+  const maxAgeSeconds = value === undefined ? 0 : forSeconds
+  document.cookie = `${cookieName(name)}=${encodeURIComponent(value ?? '')}; Path=/; SameSite=Strict; Max-Age=${maxAgeSeconds}${secureAttribute}`
 }

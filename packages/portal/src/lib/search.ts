@@ -24,7 +24,7 @@ export const oneOfIn = <const Value extends string>(
 
 export type Defined<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-export const defined = <Values extends Record<string, unknown>>(values: Values): Defined<Values> =>
+export const withoutUndefined = <Values extends Record<string, unknown>>(values: Values): Defined<Values> =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undefined values are removed
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>
 
@@ -33,4 +33,6 @@ export const textParams =
   <Name extends string>(...names: Name[]) =>
   (search: Search): { [Each in Name]?: string } =>
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys are the names
-    defined(Object.fromEntries(names.map((name) => [name, textIn(search, name)]))) as { [Each in Name]?: string }
+    withoutUndefined(Object.fromEntries(names.map((name) => [name, textIn(search, name)]))) as {
+      [Each in Name]?: string
+    }

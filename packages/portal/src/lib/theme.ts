@@ -1,11 +1,11 @@
 import { useSyncExternalStore } from 'react'
-import { setPreference, getPreference } from './preferences.ts'
+import { getPreference, setPreference } from './preferences.ts'
 
 export type Theme = 'system' | 'light' | 'dark'
 
 const isExplicit = (name: string | undefined): name is 'light' | 'dark' => name === 'light' || name === 'dark'
 const listeners = new Set<() => void>()
-const current = (): Theme => {
+const currentTheme = (): Theme => {
   const { theme } = document.documentElement.dataset
   return isExplicit(theme) ? theme : 'system'
 }
@@ -38,9 +38,9 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-export const useTheme = (): Theme => useSyncExternalStore(subscribe, current)
+export const useTheme = (): Theme => useSyncExternalStore(subscribe, currentTheme)
 
-const isDark = (): boolean => (current() === 'system' ? darkScheme.matches : current() === 'dark')
+const isDark = (): boolean => (currentTheme() === 'system' ? darkScheme.matches : currentTheme() === 'dark')
 
 /** Whether the dark theme is shown, for drawings that CSS cannot style. */
 export const useIsDark = (): boolean => useSyncExternalStore(subscribe, isDark)

@@ -123,7 +123,7 @@ export function useCommands(text: string): { groups: CommandGroup[]; isSearching
   const clusters = useClusters(text, permissions.includes('clusters:read'), navigate)
   const jobs = useRecentJobs(terms, text.trim() !== '' && permissions.includes('jobs:read'), navigate)
   const groups = [
-    { value: 'By id', items: byId(text, navigate) },
+    { value: 'By id', items: commandsById(text, navigate) },
     { value: 'Pages', items: matching(pages) },
     { value: 'Actions', items: matching(actions(permissions, navigate, signOut)) },
     { value: 'Clusters', items: clusters.items },
@@ -132,11 +132,11 @@ export function useCommands(text: string): { groups: CommandGroup[]; isSearching
   return { groups: groups.filter(({ items }) => items.length > 0), isSearching: clusters.isSearching }
 }
 
-function byId(text: string, navigate: Navigate): Command[] {
+function commandsById(text: string, navigate: Navigate): Command[] {
   const id = text.trim()
-  const address = resourceLink(id)
-  if (address === undefined) return []
-  return [{ id, label: `Go to ${id}`, icon: 'arrow-right', opensPage: true, run: () => void navigate(address) }]
+  const link = resourceLink(id)
+  if (link === undefined) return []
+  return [{ id, label: `Go to ${id}`, icon: 'arrow-right', opensPage: true, run: () => void navigate(link) }]
 }
 
 const actionCommand = (label: string, icon: string, run: () => unknown): Command => {
@@ -166,13 +166,13 @@ const maxNameLength = 64
 // The platform normalises cluster names in the same way.
 const normalise = (name: string): string => name.normalize('NFC').toLowerCase()
 
-const recentJobs = 50
+const recentJobCount = 50
 const maxJobs = 5
 
 // One request returns the newest jobs, which are then searched while the user types.
 function useRecentJobs(terms: readonly string[], isEnabled: boolean, navigate: Navigate): Command[] {
   const { data } = useQuery({
-    queryKey: ['jobs', 'recent', recentJobs],
+    queryKey: ['jobs', 'recent', recentJobCount],
     enabled: isEnabled,
     queryFn: ({ signal }) => loadRecentJobs(signal),
     staleTime: 30_000,
@@ -188,7 +188,7 @@ function useRecentJobs(terms: readonly string[], isEnabled: boolean, navigate: N
 }
 
 async function loadRecentJobs(signal: AbortSignal) {
-  const { items } = await unwrap(api.GET('/api/v1/jobs', { params: { query: { pageSize: recentJobs } }, signal }))
+  const { items } = await unwrap(api.GET('/api/v1/jobs', { params: { query: { pageSize: recentJobCount } }, signal }))
   const ids = [...new Set(items.flatMap(({ clusterId }) => clusterId ?? []))]
   const names = new Map((await clustersById(ids, signal)).map(({ id, name }) => [id, name]))
   return items.map((job) => ({ ...job, clusterName: names.get(job.clusterId ?? '') }))

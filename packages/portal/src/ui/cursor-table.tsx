@@ -7,7 +7,7 @@ import { ErrorNote } from './error-note.tsx'
 import { Loading } from './state.tsx'
 import { marginRows } from './use-pages.ts'
 import styles from './virtual-table.module.css'
-import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
+import { VirtualTable, type VirtualVariant } from './virtual-table.tsx'
 
 interface CursorTableProps<Row> extends VirtualVariant<Row> {
   queryKey: QueryKey
@@ -35,7 +35,7 @@ function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTabl
   if (rows.length === 0 && !hasNextPage) return empty
   const total = hasNextPage ? Math.max(first.totalCount, rows.length) : rows.length
   const isExact = !hasNextPage || first.searchedAll !== false
-  const more = () => void (hasNextPage && !isFetching && error === null && fetchNextPage())
+  const fetchMore = () => void (hasNextPage && !isFetching && error === null && fetchNextPage())
   return (
     <div className={styles['paged']}>
       <p role="status" className={styles['count']}>
@@ -45,7 +45,7 @@ function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTabl
         {...table}
         count={rows.length}
         rowAt={(index) => rows[index]}
-        onRange={(_, last) => last >= rows.length - marginRows && more()}
+        onRange={(_, last) => last >= rows.length - marginRows && fetchMore()}
       />
       {error !== null && !isOffline && <ErrorNote error={error} onRetry={() => void fetchNextPage()} />}
       {hasNextPage && (

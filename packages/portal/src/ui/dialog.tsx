@@ -15,7 +15,7 @@ interface DialogProps {
   title: string
   description?: ReactNode
   isWide?: boolean
-  /** Whether it has input, so that it asks before it discards changes since it was opened. The default is true. */
+  /** Whether the dialog asks before it discards input that was changed since it was opened. The default is true. */
   hasDraft?: boolean
   children: ReactNode
 }
@@ -34,7 +34,7 @@ export function Dialog({
   children,
 }: DialogProps) {
   const popup = useRef<HTMLDivElement>(null)
-  // Captured before the forms of the dialog restore their drafts.
+  // The scope is captured before the forms of the dialog restore their drafts.
   // oxlint-disable-next-line react-hooks/exhaustive-deps -- once for each opening
   const scope = useMemo(currentChanges, [isOpen])
   const close = async () => {

@@ -5,35 +5,35 @@ import { draftKey, pageDraftKey, readDraft, writeDraft } from '../lib/draft-stor
 import { showToast } from './toast.tsx'
 
 /** Parts of forms whose values differ from the saved ones. */
-const changed = new Set<Part>()
-let submitting = 0
+const changedParts = new Set<Part>()
+let submissionCount = 0
 let hasRestored = false
 
 /** Whether this tab has input that is not saved, or that is being saved. */
-export const hasInput = (): boolean => changed.size > 0 || submitting > 0
+export const hasInput = (): boolean => changedParts.size > 0 || submissionCount > 0
 
-/** Whether leaving would discard input. While a form is being submitted, it may close. */
-export const wouldDiscard = (before: Scope = none, isNavigation = false): boolean =>
-  submitting === 0 && discarded(before, isNavigation).length > 0
+/** Whether leaving would discard input. False while a form is being submitted, because the form may close then. */
+export const wouldDiscard = (before: Scope = emptyScope, isNavigation = false): boolean =>
+  submissionCount === 0 && discardedParts(before, isNavigation).length > 0
 
 /** The parts that had changed when a dialog was opened. All other changes belong to the dialog. */
 export type Scope = ReadonlySet<Part>
-const none: Scope = new Set()
-export const DraftScope = createContext(none)
+const emptyScope: Scope = new Set()
+export const DraftScope = createContext(emptyScope)
 
-export const currentChanges = (): Scope => new Set(changed)
-const changesSince = (before: Scope): Part[] => [...changed].filter((part) => !before.has(part))
-const discarded = (before: Scope, isNavigation: boolean): Part[] =>
+export const currentChanges = (): Scope => new Set(changedParts)
+const changesSince = (before: Scope): Part[] => [...changedParts].filter((part) => !before.has(part))
+const discardedParts = (before: Scope, isNavigation: boolean): Part[] =>
   changesSince(before).filter(({ isKept }) => !(isKept && isNavigation))
 
 /** Discards the changes since a dialog was opened, or all changes. */
-export function discardChanges(before: Scope = none, isNavigation = false): void {
-  for (const part of discarded(before, isNavigation)) part.forget()
+export function discardChanges(before: Scope = emptyScope, isNavigation = false): void {
+  for (const part of discardedParts(before, isNavigation)) part.forget()
 }
 
-/** Returns a function that discards the current changes, also after their form was closed. */
+/** Returns a function that discards the current changes, even after their form was closed. */
 export function discardLater(): () => void {
-  const parts = [...changed]
+  const parts = [...changedParts]
   return () => {
     for (const part of parts) part.forget()
   }
@@ -43,14 +43,14 @@ export function discardLater(): () => void {
  * Runs the submission of a form, which saves the changes since `before`. If the result is `false`, nothing was saved.
  */
 export async function whileSubmitting(before: Scope | undefined, submit: () => Promise<unknown>): Promise<void> {
-  submitting += 1
+  submissionCount += 1
   // The form may be closed before the submission ends.
   const parts = before === undefined ? [] : changesSince(before)
   try {
     const isSaved = (await submit()) !== false
     if (isSaved && before) for (const part of new Set([...parts, ...changesSince(before)])) part.accept()
   } finally {
-    submitting -= 1
+    submissionCount -= 1
   }
 }
 
@@ -68,7 +68,7 @@ class Part {
   }
 
   /** The stored value of an earlier load of the page, if any. */
-  restored(): unknown {
+  readStored(): unknown {
     const value = this.#key === undefined ? undefined : readDraft(this.#key)
     hasRestored ||= value !== undefined
     return value
@@ -82,7 +82,7 @@ class Part {
   update(value: unknown, draft = value): void {
     this.#current = JSON.stringify(value) ?? ''
     if (this.#current === this.#saved) return this.forget()
-    changed.add(this)
+    changedParts.add(this)
     this.#store(draft)
   }
 
@@ -91,14 +91,14 @@ class Part {
     this.forget()
   }
 
-  /** The form was removed from the page. */
+  /** Call it when the form is removed from the page. */
   leave(): void {
-    if (this.isKept) changed.delete(this)
+    if (this.isKept) changedParts.delete(this)
     else this.forget()
   }
 
   forget(): void {
-    changed.delete(this)
+    changedParts.delete(this)
     this.#store(undefined)
   }
 
@@ -115,7 +115,7 @@ export function useDraft<Value>(name: string, saved: Value, { isKept = false } =
   const [value, setValue] = useState<Value>(() => {
     part.start(saved)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this hook stores values under this key
-    return (part.restored() ?? saved) as Value
+    return (part.readStored() ?? saved) as Value
   })
   useEffect(() => part.update(value), [part, value])
   useEffect(() => () => part.leave(), [part])
@@ -133,7 +133,7 @@ export function useFormDraft(name: string, hasDraft: boolean | 'kept') {
   useEffect(() => {
     if (hasDraft === false || form.current === null) return undefined
     part.start(valuesOf(form.current))
-    restore(form.current, part.restored())
+    restore(form.current, part.readStored())
     if (hasRestored)
       showToast(
         'Your unsaved input was restored',

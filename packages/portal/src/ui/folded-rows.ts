@@ -11,8 +11,8 @@ interface FoldedRowsOptions<Row> {
   rowAt: (index: number) => Row | undefined
   rowKey: (row: Row) => string
   isFolded: ((row: Row, newer: Row) => boolean) | undefined
-  /** Keys of the expanded groups: their first rows. */
-  expanded: ReadonlySet<string>
+  /** Keys of the expandedKeys groups: their first rows. */
+  expandedKeys: ReadonlySet<string>
 }
 
 interface ShownRow {
@@ -22,7 +22,7 @@ interface ShownRow {
 }
 
 /** Finds the rows of a list that are shown. Rows that are not loaded are shown one by one. */
-export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expanded }: FoldedRowsOptions<Row>) {
+export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expandedKeys }: FoldedRowsOptions<Row>) {
   const shown: ShownRow[] = []
   let first: ShownRow | undefined
   let newer: Row | undefined
@@ -31,7 +31,7 @@ export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expanded }: Fo
   for (let row; end < limit && (row = rowAt(end)) !== undefined; newer = row, end++) {
     if (first !== undefined && newer !== undefined && isFolded?.(row, newer)) {
       first.count += 1
-      if (expanded.has(first.key)) shown.push({ index: end, key: '', count: 0 })
+      if (expandedKeys.has(first.key)) shown.push({ index: end, key: '', count: 0 })
     } else {
       first = { index: end, key: rowKey(row), count: 0 }
       shown.push(first)
@@ -44,7 +44,7 @@ export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expanded }: Fo
     indexOf: (position: number): number => shown[position]?.index ?? position + hiddenCount,
     foldAt: (position: number, toggle: (key: string) => void): Fold | undefined => {
       const { key = '', count = 0 } = shown[position] ?? {}
-      return count === 0 ? undefined : { count, isOpen: expanded.has(key), toggle: () => toggle(key) }
+      return count === 0 ? undefined : { count, isOpen: expandedKeys.has(key), toggle: () => toggle(key) }
     },
   }
 }

@@ -5,7 +5,7 @@ import { Modal } from './modal.tsx'
 import { newOverlay } from './overlay.ts'
 
 const question = newOverlay()
-let pending: Promise<boolean> | undefined
+let pendingQuestion: Promise<boolean> | undefined
 
 /**
  * Asks before input is discarded. Returns whether the caller may continue. Repeated calls share the question. Some
@@ -13,8 +13,8 @@ let pending: Promise<boolean> | undefined
  */
 export async function mayLeave(before?: Scope, isNavigation = false): Promise<boolean> {
   if (!wouldDiscard(before, isNavigation)) return true
-  pending ??= ask().finally(() => (pending = undefined))
-  const isDiscarded = await pending
+  pendingQuestion ??= ask().finally(() => (pendingQuestion = undefined))
+  const isDiscarded = await pendingQuestion
   if (isDiscarded) discardChanges(before, isNavigation)
   return isDiscarded
 }

@@ -45,6 +45,6 @@ export function Modal({ title, onCancel, isCovering = false, children }: ModalPr
   )
 }
 
-/** Whether an event belongs to a modal. The dialogs below it must ignore it. */
+/** Whether a modal is open or contains the target of an event. The dialogs below the modal must ignore the event. */
 export const isOfModal = ({ target }: Event): boolean =>
   document.querySelector('dialog[open]') !== null || (target instanceof Element && target.closest('dialog') !== null)

@@ -14,7 +14,7 @@ interface PageProps {
   lead?: ReactNode
   parent?: { label: string; to: NonNullable<LinkProps['to']> }
   actions?: ReactNode
-  /** Limits the width, for forms and texts. */
+  /** Whether the width is limited, for forms and texts. */
   isNarrow?: boolean
   children: ReactNode
 }

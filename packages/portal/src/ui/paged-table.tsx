@@ -5,7 +5,7 @@ import { ErrorNote } from './error-note.tsx'
 import { foldedRows } from './folded-rows.ts'
 import { Loading } from './state.tsx'
 import { type PageSource, usePages } from './use-pages.ts'
-import { type VirtualVariant, VirtualTable } from './virtual-table.tsx'
+import { VirtualTable, type VirtualVariant } from './virtual-table.tsx'
 import styles from './virtual-table.module.css'
 
 interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
@@ -34,7 +34,7 @@ function Rows<Row>({
   ...table
 }: PagedTableProps<Row>) {
   const { total, isPartial, rowAt, failures, onRange } = usePages({ queryKey, fetchPage, pollSeconds })
-  const [expanded, setExpanded] = useState<ReadonlySet<string>>(new Set())
+  const [expandedKeys, setExpandedKeys] = useState<ReadonlySet<string>>(new Set())
   const isOffline = useIsOffline()
   const notes = (isOffline ? [] : failures).map(({ page, error, retry }) => (
     <ErrorNote key={page} error={error} onRetry={retry} />
@@ -50,9 +50,9 @@ function Rows<Row>({
         {empty}
       </>
     )
-  const folded = foldedRows({ total, rowAt, isFolded, rowKey: table.rowKey, expanded })
+  const folded = foldedRows({ total, rowAt, isFolded, rowKey: table.rowKey, expandedKeys })
   const toggle = (key: string) =>
-    setExpanded((keys) => new Set(keys.has(key) ? [...keys].filter((each) => each !== key) : [...keys, key]))
+    setExpandedKeys((keys) => new Set(keys.has(key) ? [...keys].filter((each) => each !== key) : [...keys, key]))
   return (
     <div className={styles['paged']}>
       {summary && (

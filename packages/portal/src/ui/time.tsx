@@ -2,10 +2,10 @@ import { useEffect, useState, useSyncExternalStore } from 'react'
 import { language } from '../lib/language.ts'
 
 // Times are in the browser's time zone.
-const absolute = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
-const withZone = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long' })
-const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
-const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' })
+const absoluteFormat = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' })
+const fullFormat = new Intl.DateTimeFormat(language, { dateStyle: 'full', timeStyle: 'long' })
+const clockFormat = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+const relativeFormat = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' })
 
 const steps = [
   [60, 'second', 1],
@@ -18,23 +18,23 @@ const steps = [
 function relativeText(atMs: number, nowMs: number): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
   const step = steps.find(([below]) => Math.abs(seconds) < below)
-  if (step === undefined) return absolute.format(atMs)
+  if (step === undefined) return absoluteFormat.format(atMs)
   const [, unit, size] = step
-  return relative.format(Math.round(seconds / size), unit)
+  return relativeFormat.format(Math.round(seconds / size), unit)
 }
 
 const tickMs = 10_000
 const listeners = new Set<() => void>()
-let tick = Date.now()
+let lastTickMs = Date.now()
 let timer: ReturnType<typeof setInterval> | undefined
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
   if (timer === undefined) {
-    // The timer does not run while no component uses it, so `tick` may be old.
-    tick = Date.now()
+    // The timer does not run while no component uses it, so `lastTickMs` may be old.
+    lastTickMs = Date.now()
     timer = setInterval(() => {
-      tick = Date.now()
+      lastTickMs = Date.now()
       for (const each of listeners) each()
     }, tickMs)
   }
@@ -50,15 +50,15 @@ function subscribe(listener: () => void): () => void {
  * The current time in milliseconds. It is updated often enough for texts such as "2 min. ago". All components share one
  * timer.
  */
-export const useNow = (): number => useSyncExternalStore(subscribe, () => tick)
+export const useNow = (): number => useSyncExternalStore(subscribe, () => lastTickMs)
 
 /** The current time in milliseconds, updated every second while `isRunning`. */
 export function useSeconds(isRunning: boolean): number {
   const [nowMs, setNowMs] = useState(Date.now)
   useEffect(() => {
     if (!isRunning) return undefined
-    const clock = setInterval(() => setNowMs(Date.now()), 1000)
-    return () => clearInterval(clock)
+    const interval = setInterval(() => setNowMs(Date.now()), 1000)
+    return () => clearInterval(interval)
   }, [isRunning])
   return nowMs
 }
@@ -70,14 +70,14 @@ export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: bool
   // An event since the last tick must not appear to be in the future.
   const referenceMs = atMs > nowMs && atMs < nowMs + tickMs ? atMs : nowMs
   return (
-    <time dateTime={at} title={withZone.format(atMs)}>
-      {isAbsolute ? absolute.format(atMs) : relativeText(atMs, referenceMs)}
+    <time dateTime={at} title={fullFormat.format(atMs)}>
+      {isAbsolute ? absoluteFormat.format(atMs) : relativeText(atMs, referenceMs)}
     </time>
   )
 }
 
 /** The time of day with seconds, always with eight characters. */
-export const clockText = (at: string): string => clock.format(Date.parse(at))
+export const clockText = (at: string): string => clockFormat.format(Date.parse(at))
 
 /** The duration of a job or step, or '' until it has ended. */
 export const totalDurationText = ({ startedAt, completedAt }: { startedAt?: string; completedAt?: string }): string =>

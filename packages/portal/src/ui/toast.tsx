@@ -38,7 +38,7 @@ function enqueue(message: Message): void {
 export const showToast = (title: string, description?: string): void =>
   enqueue({ title, ...(description !== undefined && { description }) })
 
-/** Shows an error that cannot be shown at another place of the page. */
+/** Shows an error for which the page has no other place. */
 export function showErrorToast(title: string, error: unknown): void {
   const isApiError = error instanceof ApiError
   const description = isApiError ? error.message : 'Reload the page and try again.'
@@ -46,7 +46,7 @@ export function showErrorToast(title: string, error: unknown): void {
   enqueue({ title, description, traceId, type: 'bad', priority: 'high', timeout: 15_000 })
 }
 
-/** The toasts of the page. Render it once. */
+/** The place of the page for toasts, which is empty until they are loaded. Render it once. */
 export const Toasts = () => stack.useContent()
 
 function showQueued(showMessage: (message: Message) => void): void {

@@ -68,12 +68,12 @@ function useListEvents(list: { current: HTMLElement | null }, { onFocus, onKey }
   const focusOut = useEffectEvent(() => onFocus(undefined))
   const keyDown = useEffectEvent(onKey)
   useEffect(() => {
-    const listening = new AbortController()
-    const { signal } = listening
+    const controller = new AbortController()
+    const { signal } = controller
     list.current?.addEventListener('focusin', (event) => focusIn(event), { signal })
     list.current?.addEventListener('focusout', () => focusOut(), { signal })
     list.current?.addEventListener('keydown', (event) => keyDown(event), { signal })
-    return () => listening.abort()
+    return () => controller.abort()
   }, [list])
 }
 

@@ -197,28 +197,28 @@ function directionOf(sort: string | undefined, sorting: Sorting | undefined) {
   return sorting.value === `-${sort}` ? 'descending' : 'none'
 }
 
-let pressed: string | undefined
+let pressedControl: string | undefined
 
-// Another order is another list, so its controls are mounted again.
+// Restores the focus of a sort control. Another order is another list, whose controls are mounted again.
 function useRestoredFocus<Place extends HTMLElement>(key: string): RefObject<Place | null> {
   const place = useRef<Place>(null)
   useEffect(() => {
-    if (pressed !== key || document.activeElement !== document.body) return
+    if (pressedControl !== key || document.activeElement !== document.body) return
     const control = place.current?.querySelector('select') ?? place.current
     control?.focus({ preventScroll: true })
-    pressed = undefined
+    pressedControl = undefined
   }, [key])
   return place
 }
 
-// Ascending, descending, and the default order again.
+// Changes the order from ascending to descending, and then to the default.
 function SortButton({ title, sort, sorting }: { title: string; sort: string; sorting: Sorting }) {
   const direction = directionOf(sort, sorting)
   const next = { none: sort, ascending: `-${sort}`, descending: undefined }[direction ?? 'none']
   const Icon = direction === 'descending' ? ArrowDown : ArrowUp
   const button = useRestoredFocus<HTMLButtonElement>(sort)
   const press = () => {
-    pressed = sort
+    pressedControl = sort
     sorting.onChange(next)
   }
   return (
@@ -248,7 +248,7 @@ function SortField<Row>({ columns, sorting }: { columns: readonly VirtualColumn<
         value={sorting.value ?? ''}
         options={[{ value: '', label: 'Newest first' }, ...options]}
         onChange={(value) => {
-          pressed = 'field'
+          pressedControl = 'field'
           sorting.onChange(value || undefined)
         }}
       />

@@ -12,7 +12,7 @@ import styles from './account.module.css'
 export function Password() {
   const { username, authProvider } = useMe()
   const queries = useQueryClient()
-  const [changes, setChanges] = useState(0)
+  const [changeCount, setChangeCount] = useState(0)
   if (authProvider !== 'local') {
     return (
       <Card title="Password">
@@ -23,7 +23,7 @@ export function Password() {
   const change = async ({ currentPassword = '', newPassword = '', days = '0' }: FormValues) => {
     await send({ currentPassword, newPassword, ...revocationOf(Number(days)) })
     showToast('Password changed', 'All your other sessions have ended.')
-    setChanges(changes + 1)
+    setChangeCount(changeCount + 1)
     await Promise.all(['sessions', 'api-tokens'].map((name) => queries.invalidateQueries({ queryKey: [name] })))
   }
   return (
@@ -31,7 +31,7 @@ export function Password() {
       <p className={styles['text']}>This ends all your other sessions.</p>
       <div className={styles['form']}>
         {/* The key changes after each success, so that the form is empty again. */}
-        <Form key={changes} submitLabel="Change password" onSubmit={change}>
+        <Form key={changeCount} submitLabel="Change password" onSubmit={change}>
           {/* Password managers store a password together with the user name. */}
           <input type="text" name="username" value={username} autoComplete="username" readOnly hidden />
           <PasswordField

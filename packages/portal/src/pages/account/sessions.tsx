@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { api, unwrap, type Schemas, expectNoBody } from '../../api/client.ts'
+import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
 import { isApiError } from '../../api/api-error.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -24,13 +24,13 @@ export function Sessions() {
 }
 
 function SessionList({ sessions }: { sessions: readonly Session[] }) {
-  const [ending, setEnding] = useState<readonly Session[]>([])
+  const [sessionsToEnd, setSessionsToEnd] = useState<readonly Session[]>([])
   const queries = useQueryClient()
   const others = sessions.filter(({ isCurrent }) => !isCurrent)
   const endAll = async () => {
     try {
-      for (const { id } of ending) await end(id)
-      showToast(ending.length === 1 ? 'Session ended' : `${ending.length} sessions ended`)
+      for (const { id } of sessionsToEnd) await end(id)
+      showToast(sessionsToEnd.length === 1 ? 'Session ended' : `${sessionsToEnd.length} sessions ended`)
     } finally {
       await queries.invalidateQueries({ queryKey: ['sessions'] })
     }
@@ -39,17 +39,17 @@ function SessionList({ sessions }: { sessions: readonly Session[] }) {
     <Card
       title="Sessions"
       actions={
-        <Button disabled={others.length === 0} onClick={() => setEnding(others)}>
+        <Button disabled={others.length === 0} onClick={() => setSessionsToEnd(others)}>
           End all other sessions
         </Button>
       }
     >
       <p className={styles['text']}>Sessions end after seven days without use.</p>
-      <SessionTable sessions={sessions} onEnd={(session) => setEnding([session])} />
+      <SessionTable sessions={sessions} onEnd={(session) => setSessionsToEnd([session])} />
       <Confirm
-        isOpen={ending.length > 0}
-        onClose={() => setEnding([])}
-        title={ending.length === 1 ? 'End this session?' : `End ${ending.length} sessions?`}
+        isOpen={sessionsToEnd.length > 0}
+        onClose={() => setSessionsToEnd([])}
+        title={sessionsToEnd.length === 1 ? 'End this session?' : `End ${sessionsToEnd.length} sessions?`}
         description="It can change nothing from now on and is signed out within a minute."
         confirmLabel="End"
         onConfirm={endAll}

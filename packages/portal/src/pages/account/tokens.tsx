@@ -43,7 +43,7 @@ export function Tokens() {
 }
 
 function TokenList({ tokens }: { tokens: readonly ApiToken[] }) {
-  const [revoking, setRevoking] = useState<ApiToken>()
+  const [tokenToRevoke, setTokenToRevoke] = useState<ApiToken>()
   const queries = useQueryClient()
   if (tokens.length === 0) {
     return (
@@ -59,15 +59,15 @@ function TokenList({ tokens }: { tokens: readonly ApiToken[] }) {
   }
   return (
     <>
-      <TokenTable tokens={tokens} onRevoke={setRevoking} />
-      {revoking && (
+      <TokenTable tokens={tokens} onRevoke={setTokenToRevoke} />
+      {tokenToRevoke && (
         <Confirm
           isOpen
-          onClose={() => setRevoking(undefined)}
-          title={`Revoke ${revoking.name}?`}
+          onClose={() => setTokenToRevoke(undefined)}
+          title={`Revoke ${tokenToRevoke.name}?`}
           description="Programs that use it lose access immediately. This cannot be undone."
           confirmLabel="Revoke"
-          onConfirm={() => revoke(revoking.id)}
+          onConfirm={() => revoke(tokenToRevoke.id)}
         />
       )}
     </>

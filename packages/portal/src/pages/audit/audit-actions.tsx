@@ -25,11 +25,11 @@ type Outcome =
 /** Verifies the hash chain of the whole audit trail in several requests. */
 export function VerifyButton() {
   const [outcome, setOutcome] = useState<Outcome>()
-  const running = useRef<AbortController>(undefined)
+  const controller = useRef<AbortController>(undefined)
   // Stop verifying when the user leaves the page.
-  useEffect(() => () => running.current?.abort(), [])
+  useEffect(() => () => controller.current?.abort(), [])
   const verify = async () => {
-    const { signal } = (running.current = new AbortController())
+    const { signal } = (controller.current = new AbortController())
     const show = (next: Outcome) => !signal.aborted && setOutcome(next)
     show({ state: 'checking', entries: 0 })
     try {
@@ -40,7 +40,7 @@ export function VerifyButton() {
     }
   }
   const close = () => {
-    running.current?.abort()
+    controller.current?.abort()
     setOutcome(undefined)
   }
   return (
@@ -55,7 +55,7 @@ export function VerifyButton() {
   )
 }
 
-// Stops at the first broken entry.
+// Verifies the trail in parts, and stops after the first part with a broken entry.
 async function verifyAll(
   signal: AbortSignal,
   onProgress: (entries: number) => void,

@@ -21,7 +21,7 @@ export interface AuditFilter {
 export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChange: (filter: AuditFilter) => void }) {
   const id = useId()
   const username = useUsername(filter.actor)
-  const [draft, setDraft] = useDraft(filter)
+  const [draft, setDraft] = useFilterDraft(filter)
   const actor = draft.actor === filter.actor ? (username ?? draft.actor) : draft.actor
   const people = usePersonCompletions(actor)
   // The platform filters by id. Other actors than users have no name.
@@ -81,7 +81,7 @@ function actionCompletions(text: string): Completion[] {
 type Draft = Record<keyof AuditFilter, string>
 
 // The fields show the filter in the URL until the user types. They keep the focus, because they are not remounted.
-function useDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
+function useFilterDraft(filter: AuditFilter): [Draft, (draft: Draft) => void] {
   const [draft, setDraft] = useState(() => draftOf(filter))
   const [lastFilter, setLastFilter] = useState(filter)
   if (JSON.stringify(lastFilter) !== JSON.stringify(filter)) {

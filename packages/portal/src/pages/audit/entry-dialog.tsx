@@ -62,11 +62,11 @@ const CopyRow = ({ label, text }: { label: string; text: string }) => (
 
 // The resource may have been removed; its page then shows that it does not exist.
 function Resource({ id }: { id: string }) {
-  const address = resourceLink(id)
-  return address === undefined ? (
+  const link = resourceLink(id)
+  return link === undefined ? (
     <code>{id}</code>
   ) : (
-    <Link {...address}>
+    <Link {...link}>
       <code>{id}</code>
     </Link>
   )

@@ -10,7 +10,7 @@ import { showToast } from '../../ui/toast.tsx'
 import { type Cluster, clusterListKey, clusterQuery } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 
-/** Asks for the approval of a relay that enrolled with a key which requires it. */
+/** Asks for the approval of a relay that enrolled with a key that requires approval. */
 export function ApprovalCard({ cluster: { id, name } }: { cluster: Cluster }) {
   const mayApprove = useHasPermission('clusters:admin')
   const [isAsking, setIsAsking] = useState(false)

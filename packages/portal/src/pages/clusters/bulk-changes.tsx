@@ -1,12 +1,12 @@
 import { type ReactNode, useState } from 'react'
-import { incomplete } from '../../api/api-error.ts'
+import { incompleteError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { ErrorNote } from '../../ui/error-note.tsx'
 import { Form } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { LabelChangeFields, setBy, useLabelChange } from './label-change.tsx'
+import { LabelChangeFields, labelsSetBy, useLabelChange } from './label-change.tsx'
 import { idsOf, partsOf, type ReviewedTarget, type Target } from './label-queries.ts'
 import { refreshLabels } from './labels.tsx'
 import { Review } from './review.tsx'
@@ -23,16 +23,16 @@ export function BulkLabels(props: BulkProps) {
   const edit = useLabelChange()
   const start = () => {
     const change = edit.complete()
-    if (Object.keys(change).length === 0) throw incomplete('Enter a label.')
+    if (Object.keys(change).length === 0) throw incompleteError('Enter a label.')
     const remove = Object.keys(change).filter((key) => change[key] === null)
-    const body = { set: setBy(change), remove }
+    const body = { set: labelsSetBy(change), remove }
     return {
       key: JSON.stringify(change),
       send: (target: Target) => unwrap(api.POST('/api/v1/clusters/labels', { body: { target, ...body } })),
     }
   }
   return (
-    <BulkForm {...props} title="Change labels" verb="Change" done="Labels changed" start={start}>
+    <BulkForm {...props} title="Change labels" verb="Change" doneText="Labels changed" start={start}>
       <LabelChangeFields edit={edit} />
     </BulkForm>
   )
@@ -42,7 +42,7 @@ export function BulkLabels(props: BulkProps) {
 export function BulkMove(props: BulkProps) {
   const [siteId, setSiteId] = useDraft('site', '')
   const start = () => {
-    if (siteId === '') throw incomplete('Choose a site, or “No site”.')
+    if (siteId === '') throw incompleteError('Choose a site, or “No site”.')
     const body = { siteId: siteId === noSite ? null : siteId }
     return {
       key: siteId,
@@ -50,7 +50,7 @@ export function BulkMove(props: BulkProps) {
     }
   }
   return (
-    <BulkForm {...props} title="Move to a site" verb="Move" done="Clusters moved" start={start}>
+    <BulkForm {...props} title="Move to a site" verb="Move" doneText="Clusters moved" start={start}>
       <SiteField value={siteId} onChange={setSiteId} mustChoose />
     </BulkForm>
   )
@@ -59,7 +59,7 @@ export function BulkMove(props: BulkProps) {
 interface BulkFormProps extends BulkProps {
   title: string
   verb: string
-  done: string
+  doneText: string
   children: ReactNode
   /** The key identifies the change. Throws if the input is incomplete. */
   start: () => BulkChange
@@ -71,28 +71,28 @@ interface BulkChange {
 }
 
 /** Sends a change in parts of 500 clusters. After a failure, the next attempt continues with the rest. */
-function BulkForm({ target, onClose, title, verb, done, children, start }: BulkFormProps) {
+function BulkForm({ target, onClose, title, verb, doneText, children, start }: BulkFormProps) {
   const [reviewed, setReviewed] = useState<BulkChange>()
   const [rest, setRest] = useState<{ key: string; clusterIds: string[]; failure: unknown }>()
   const [progress, setProgress] = useState<{ done: number; total: number }>()
   const save = async ({ key, send }: BulkChange, checked: ReviewedTarget) => {
-    const all = await idsOf(checked)
+    const allIds = await idsOf(checked)
     let changedCount = 0
     let doneCount = 0
     setRest((before) => before && { ...before, failure: undefined })
     try {
-      for (const clusterIds of partsOf(all)) {
-        setProgress({ done: doneCount, total: all.length })
+      for (const clusterIds of partsOf(allIds)) {
+        setProgress({ done: doneCount, total: allIds.length })
         changedCount += (await send({ clusterIds })).changedCount
         doneCount += clusterIds.length
       }
     } catch (error) {
-      if (doneCount > 0) setRest({ key, clusterIds: all.slice(doneCount), failure: error })
+      if (doneCount > 0) setRest({ key, clusterIds: allIds.slice(doneCount), failure: error })
       throw error
     } finally {
       refreshLabels()
     }
-    showToast(done, `${clusterCountText(changedCount)} of ${all.length.toLocaleString('en')} changed.`)
+    showToast(doneText, `${clusterCountText(changedCount)} of ${allIds.length.toLocaleString('en')} changed.`)
     onClose()
   }
   const remaining = rest !== undefined && rest.key === reviewed?.key ? rest : undefined

@@ -12,10 +12,10 @@ import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { type Cluster, clusterListKey, clusterNameKey, clusterQuery } from './cluster-queries.ts'
-import { type Issued, issueToken } from './enrollment.tsx'
+import { type IssuedToken, issueToken } from './enrollment.tsx'
 import { SiteField } from './sites.tsx'
 
-export function ClusterActions({ cluster, onIssued }: { cluster: Cluster; onIssued: (issued: Issued) => void }) {
+export function ClusterActions({ cluster, onIssued }: { cluster: Cluster; onIssued: (issued: IssuedToken) => void }) {
   const mayRun = useHasPermission('jobs:write')
   const mayWrite = useHasPermission('clusters:write')
   const mayRemove = useHasPermission('clusters:admin')

@@ -25,7 +25,7 @@ export const nameColumn: VirtualColumn<ClusterSummary> = {
   ),
 }
 
-const derived = (title: string, sort: string, key: string, width: string): VirtualColumn<ClusterSummary> => ({
+const derivedColumn = (title: string, sort: string, key: string, width: string): VirtualColumn<ClusterSummary> => ({
   title,
   sort,
   width,
@@ -52,9 +52,9 @@ const optionalColumns: Readonly<Record<string, VirtualColumn<ClusterSummary>>> =
     cell: ({ nodeCount }) => nodeCount.toLocaleString('en'),
   },
   site: { title: 'Site', sort: 'site', width: 'minmax(5rem, 1fr)', cell: ({ siteId }) => <SiteName id={siteId} /> },
-  os: derived('OS', 'os', 'platform/os', '5rem'),
-  arch: derived('Architecture', 'arch', 'platform/arch', '7rem'),
-  relay: derived('Relay', 'relayVersion', 'platform/relay-version', '5rem'),
+  os: derivedColumn('OS', 'os', 'platform/os', '5rem'),
+  arch: derivedColumn('Architecture', 'arch', 'platform/arch', '7rem'),
+  relay: derivedColumn('Relay', 'relayVersion', 'platform/relay-version', '5rem'),
   job: { title: 'Last job', width: 'minmax(8.5rem, 2fr)', cell: (cluster) => <LastJob cluster={cluster} /> },
   seen: {
     title: 'Last seen',
@@ -89,17 +89,17 @@ function SiteName({ id }: { id: string | undefined }) {
   return data?.find((site) => site.id === id)?.name
 }
 
-const preference = 'cluster_columns'
+const preferenceName = 'cluster_columns'
 const defaultNames = ['status', 'labels', 'site', 'os', 'relay', 'job']
 
 /** The columns of the list, which this browser remembers. */
 export function useClusterColumns() {
   const mayReadJobs = useHasPermission('jobs:read')
-  const [chosen, setNames] = useState(() => getPreference(preference)?.split(',') ?? defaultNames)
+  const [chosen, setNames] = useState(() => getPreference(preferenceName)?.split(',') ?? defaultNames)
   const names = mayReadJobs ? chosen : chosen.filter((name) => name !== 'job')
   const choose = (next: string[]) => {
     setNames(next)
-    setPreference(preference, next.join(','))
+    setPreference(preferenceName, next.join(','))
   }
   const columns = Object.entries(optionalColumns).filter(([name]) => names.includes(name))
   return { columns: columns.map(([, column]) => column), names, choose }

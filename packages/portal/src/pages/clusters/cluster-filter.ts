@@ -1,5 +1,5 @@
 import type { paths } from '@platform/contract/openapi-types'
-import { defined, oneOfIn, textIn } from '../../lib/search.ts'
+import { oneOfIn, textIn, withoutUndefined } from '../../lib/search.ts'
 import type { Cluster } from './cluster-queries.ts'
 
 export const clusterStatuses = ['Healthy', 'Degraded', 'Pending', 'Offline'] as const satisfies Cluster['status'][]
@@ -50,7 +50,7 @@ export const maxSearchLength = 64
 
 /** The valid fields of a saved filter. Other clients may have stored any values. */
 export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
-  defined({
+  withoutUndefined({
     status: oneOfIn(saved, 'status', clusterStatuses),
     type: oneOfIn(saved, 'type', clusterTypes),
     search: textIn(saved, 'search')?.trim().slice(0, maxSearchLength),

@@ -2,7 +2,7 @@ import { SearchX, Server } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
-import { defined, oneOfIn } from '../../lib/search.ts'
+import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
@@ -26,7 +26,7 @@ interface ListProps extends NoMatchesProps {
 
 export function ClusterList({ filter, sort, onSort, onClear }: ListProps) {
   const { columns, ...chosen } = useClusterColumns()
-  // Costs another read of the platform, so the jobs are requested only if they are shown.
+  // The jobs cost another read of the platform, so they are requested only if they are shown.
   const include = chosen.names.includes('job') ? ('lastJob' as const) : undefined
   // Another filter starts another selection.
   const filterKey = JSON.stringify(filter)
@@ -38,7 +38,7 @@ export function ClusterList({ filter, sort, onSort, onClear }: ListProps) {
       label="Clusters"
       queryKey={[...clusterListKey, filter, sort, include]}
       fetchPage={(page, signal) => {
-        const query = { ...filter, ...defined({ sort, include }), page, pageSize: pageRows }
+        const query = { ...filter, ...withoutUndefined({ sort, include }), page, pageSize: pageRows }
         return unwrap(api.GET('/api/v1/clusters', { params: { query }, signal }))
       }}
       sorting={{ value: sort, onChange: (value) => onSort(oneOfIn({ value }, 'value', clusterSorts)) }}

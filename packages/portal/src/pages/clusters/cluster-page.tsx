@@ -14,7 +14,7 @@ import { ApprovalCard } from './approval-card.tsx'
 import { ClusterActions } from './cluster-actions.tsx'
 import { type Cluster, clusterQuery, isNotFound } from './cluster-queries.ts'
 import { JobsTab, NodesTab, OverviewTab } from './cluster-tabs.tsx'
-import { EnrollmentCard, type Issued } from './enrollment.tsx'
+import { EnrollmentCard, type IssuedToken } from './enrollment.tsx'
 import { TimelineTab } from './timeline-tab.tsx'
 
 const parent = { label: 'Clusters', to: '/clusters' } as const
@@ -49,7 +49,7 @@ const ClusterNotFound = () => (
 )
 
 function ClusterView({ cluster, query: { error, refetch } }: { cluster: Cluster; query: UseQueryResult<Cluster> }) {
-  const [issued, setIssued] = useState<Issued>()
+  const [issued, setIssued] = useState<IssuedToken>()
   const [wasPending] = useState(cluster.status === 'Pending')
   return (
     <Page

@@ -16,7 +16,7 @@ export const clusterQuery = (clusterId: string) =>
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
   })
 
-/** The data is undefined if the cluster was removed. */
+/** Reads a cluster. The data is undefined until it is loaded, and if the cluster was removed. */
 export const useCluster = (clusterId: string | undefined) =>
   useQuery({ ...clusterQuery(clusterId ?? ''), enabled: clusterId !== undefined, staleTime: 30_000, retry: false })
 

@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { CircleFadingArrowUp, KeyRound, MapPin, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useSummary } from '../../api/account.ts'
-import { defined, oneOfIn } from '../../lib/search.ts'
+import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { SelectField } from '../../ui/field.tsx'
 import { Page } from '../../ui/page.tsx'
@@ -25,8 +25,9 @@ import { SitesDialog } from './sites.tsx'
 export function ClustersPage() {
   const { sort, ...filter } = useSearch({ from: '/signed-in/clusters' })
   const navigate = useNavigate({ from: '/clusters' })
-  const change = (next: ClusterFilter) => void navigate({ search: defined({ ...next, sort }), replace: true })
-  const changeSort = (next: ClusterSort | undefined) => void navigate({ search: defined({ ...filter, sort: next }) })
+  const change = (next: ClusterFilter) => void navigate({ search: withoutUndefined({ ...next, sort }), replace: true })
+  const changeSort = (next: ClusterSort | undefined) =>
+    void navigate({ search: withoutUndefined({ ...filter, sort: next }) })
   return (
     <Page title="Clusters" actions={<Actions />}>
       <ClusterFilters filter={filter} onChange={change} />
@@ -71,7 +72,7 @@ interface FiltersProps {
 
 export function ClusterFilters({ filter, onChange }: FiltersProps) {
   const changeFilter = (change: { [Name in keyof ClusterFilter]: ClusterFilter[Name] | undefined }) =>
-    onChange(defined({ ...filter, ...change }))
+    onChange(withoutUndefined({ ...filter, ...change }))
   return (
     <div role="search" aria-label="Clusters" className={styles['filters']}>
       <StatusField filter={filter} onChange={(status) => changeFilter({ status })} />
@@ -109,7 +110,7 @@ interface StatusProps {
 function StatusField({ filter: { status, ...others }, onChange }: StatusProps) {
   const counts = useSummary().data?.clusters
   const isCounted = Object.keys(others).length === 0 && counts !== undefined
-  const labelled = (name: string, count: number | undefined) =>
+  const labelWithCount = (name: string, count: number | undefined) =>
     isCounted ? `${name} (${(count ?? 0).toLocaleString('en')})` : name
   return (
     <SelectField
@@ -117,8 +118,8 @@ function StatusField({ filter: { status, ...others }, onChange }: StatusProps) {
       label="Status"
       value={status ?? ''}
       options={[
-        { value: '', label: labelled('All', counts?.total) },
-        ...clusterStatuses.map((each) => ({ value: each, label: labelled(each, counts?.byStatus[each]) })),
+        { value: '', label: labelWithCount('All', counts?.total) },
+        ...clusterStatuses.map((each) => ({ value: each, label: labelWithCount(each, counts?.byStatus[each]) })),
       ]}
       onChange={(value) => onChange(oneOfIn({ value }, 'value', clusterStatuses))}
     />

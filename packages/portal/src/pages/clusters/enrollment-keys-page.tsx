@@ -27,7 +27,7 @@ export const EnrollmentKeysPage = () => (
 function KeyList() {
   const queries = useQueryClient()
   const [isCreating, setIsCreating] = useState(false)
-  const [revoked, setRevoked] = useState<EnrollmentKey>()
+  const [keyToRevoke, setKeyToRevoke] = useState<EnrollmentKey>()
   const revoke = async ({ id, name }: EnrollmentKey) => {
     await expectNoBody(api.DELETE('/api/v1/enrollment-keys/{id}', { params: { path: { id } } }))
     showToast('Enrollment key revoked', name)
@@ -50,7 +50,7 @@ function KeyList() {
         fetchPage={(page, signal) =>
           unwrap(api.GET('/api/v1/enrollment-keys', { params: { query: { page, pageSize: pageRows } }, signal }))
         }
-        columns={columns(setRevoked)}
+        columns={columnsOf(setKeyToRevoke)}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 key' : `${total.toLocaleString('en')} keys`)}
         empty={
@@ -60,21 +60,21 @@ function KeyList() {
         }
       />
       {isCreating && <NewEnrollmentKey onClose={() => setIsCreating(false)} />}
-      {revoked !== undefined && (
+      {keyToRevoke !== undefined && (
         <Confirm
           isOpen
-          onClose={() => setRevoked(undefined)}
-          title={`Revoke ${revoked.name}?`}
+          onClose={() => setKeyToRevoke(undefined)}
+          title={`Revoke ${keyToRevoke.name}?`}
           description="No further relay can enroll with it. Relays that have enrolled are not affected."
           confirmLabel="Revoke"
-          onConfirm={() => revoke(revoked)}
+          onConfirm={() => revoke(keyToRevoke)}
         />
       )}
     </Page>
   )
 }
 
-const columns = (onRevoke: (key: EnrollmentKey) => void): VirtualColumn<EnrollmentKey>[] => [
+const columnsOf = (onRevoke: (key: EnrollmentKey) => void): VirtualColumn<EnrollmentKey>[] => [
   {
     title: 'Name',
     width: 'minmax(9rem, 2fr)',

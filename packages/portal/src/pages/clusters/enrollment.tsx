@@ -15,13 +15,13 @@ import { isTrialAddress } from '../setup/trial-address.ts'
 import { type Cluster, clusterQuery, isNotFound } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 
-export interface Issued {
+export interface IssuedToken {
   relayCommand: string
   previousRelayId: string | undefined
 }
 
 /** Issues a new enrollment token. Unused tokens of the cluster are revoked. */
-export async function issueToken({ id, relay }: Cluster): Promise<Issued> {
+export async function issueToken({ id, relay }: Cluster): Promise<IssuedToken> {
   const path = '/api/v1/clusters/{id}/enrollment-token'
   const { relayCommand } = await unwrap(api.POST(path, { params: { path: { id } } }))
   return { relayCommand, previousRelayId: relay?.id }
@@ -29,8 +29,8 @@ export async function issueToken({ id, relay }: Cluster): Promise<Issued> {
 
 interface EnrollmentCardProps {
   cluster: Cluster
-  issued: Issued | undefined
-  onIssued: (issued: Issued) => void
+  issued: IssuedToken | undefined
+  onIssued: (issued: IssuedToken) => void
 }
 
 /** Shows the relay command of a new token, or a button that issues one, and waits for the relay. */
@@ -124,15 +124,15 @@ export function WaitingForRelay({ clusterId, previousRelayId, hasClusterLink = f
 }
 
 // The maximum number of nodes to list here. The page of the cluster lists all.
-const maxNamed = 12
+const maxListedNodes = 12
 
 function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster; hasClusterLink: boolean }) {
   const mayRun = useHasPermission('jobs:write')
-  const others = nodes.length - maxNamed
+  const others = nodes.length - maxListedNodes
   return (
     <>
       <ul className={styles['nodes']} aria-label="Nodes">
-        {nodes.slice(0, maxNamed).map((node) => (
+        {nodes.slice(0, maxListedNodes).map((node) => (
           <li key={node.id}>
             {node.name} <StatusBadge status={node.status} />
           </li>

@@ -1,6 +1,6 @@
 import { isDerivedKey, isLabelKey, isLabelValue, keyRule, valueRule } from '@platform/contract/selector'
 import { Plus, Trash2, X } from 'lucide-react'
-import { incomplete } from '../../api/api-error.ts'
+import { incompleteError } from '../../api/api-error.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { CompletionField } from '../../ui/completion-field.tsx'
@@ -13,7 +13,7 @@ import { keyCompletions, labelText, valueCompletions } from './selector-completi
 export type LabelChange = Record<string, string | null>
 
 /** The labels that a change sets. */
-export const setBy = (change: LabelChange): Record<string, string> =>
+export const labelsSetBy = (change: LabelChange): Record<string, string> =>
   Object.fromEntries(Object.entries(change).filter((entry): entry is [string, string] => entry[1] !== null))
 
 /** The state of a form that changes labels. */
@@ -34,10 +34,10 @@ export function useLabelChange() {
   }
   const forget = (name: string) =>
     setChange(Object.fromEntries(Object.entries(change).filter(([each]) => each !== name)))
-  /** The change, including a label that was entered but not added. */
+  /** Adds a label that was entered but not added, and returns the change. */
   const complete = (): LabelChange => {
     if (key.trim() === '') return change
-    if (problem !== undefined) throw incomplete(problem)
+    if (problem !== undefined) throw incompleteError(problem)
     return put(key.trim(), value.trim())
   }
   return { change, key, setKey, value, setValue, problem, put, forget, complete }
@@ -67,7 +67,7 @@ export const LabelChangeFields = ({ edit, before }: FieldsProps) => (
 
 // The labels that the cluster will have.
 function Result({ edit: { change, put }, before }: { edit: LabelEdit; before: Labels }) {
-  const after = Object.entries(setBy({ ...before, ...change }))
+  const after = Object.entries(labelsSetBy({ ...before, ...change }))
   if (after.length === 0) return <p className={styles['quiet']}>No labels.</p>
   return (
     <ul aria-label="Labels" className={styles['chips']}>

@@ -1,5 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { type ApiError, incomplete, isApiError } from '../../api/api-error.ts'
+import { type ApiError, incompleteError, isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { useDebounced } from '../../ui/hooks.ts'
@@ -13,7 +13,7 @@ const targetsKey = ['targets']
 export type Labels = Schemas['ClusterSummary']['labels']
 export type Target = Schemas['Target']
 
-// Reads the labels of all clusters, so it is not repeated while the user types.
+// This query reads the labels of all clusters, so it is not repeated while the user types.
 const labelsQuery = queryOptions({
   queryKey: ['labels'],
   queryFn: async ({ signal }) => (await unwrap(api.GET('/api/v1/clusters/labels', { signal }))).items,
@@ -34,7 +34,7 @@ export function useKnownLabels(isNeeded: boolean): KnownLabel[] {
 
 /**
  * Counts the clusters of a target after a pause in typing. The data is undefined until it belongs to the current
- * target. Selected clusters are not counted again.
+ * target. A target of selected clusters is not counted.
  */
 export function useResolved(target: Target | undefined) {
   const current = target === undefined || target.clusterIds !== undefined ? '' : JSON.stringify(target)
@@ -57,7 +57,7 @@ interface CountedTarget {
   count: number
 }
 
-/** The target has no removed clusters. */
+/** A target without its removed clusters, counted by status. */
 export interface ReviewedTarget extends CountedTarget {
   names: readonly string[]
   byStatus: Schemas['ClusterCounts']
@@ -67,10 +67,10 @@ export interface ReviewedTarget extends CountedTarget {
 /** Counts the clusters of all shown targets again. */
 export const refreshTargets = (): void => void queries.invalidateQueries({ queryKey: targetsKey })
 
-/** An error for a target that has other clusters than the user has seen. They are counted again. */
-export function targetChanged(count: unknown, expectedCount: number): ApiError {
+/** Returns the error for a target whose number of clusters has changed, and counts all shown targets again. */
+export function targetChangedError(count: unknown, expectedCount: number): ApiError {
   refreshTargets()
-  return incomplete(
+  return incompleteError(
     `The target now has ${String(count)} instead of ${expectedCount} clusters. Check it and submit again.`,
   )
 }
@@ -127,11 +127,11 @@ export async function idsOf({ target, count }: CountedTarget): Promise<string[]>
   if (target.clusterIds !== undefined) return target.clusterIds
   const body = { target, includeIds: true }
   const { clusterIds = [] } = await unwrap(api.POST('/api/v1/targets/resolve', { body }))
-  if (clusterIds.length !== count) throw targetChanged(clusterIds.length, count)
+  if (clusterIds.length !== count) throw targetChangedError(clusterIds.length, count)
   return clusterIds
 }
 
-/** The maximum number of clusters of one batch and of one change of labels. */
+/** The maximum number of clusters of one batch and of one bulk change. */
 export const maxPerRequest = 500
 
 export const partsOf = (clusterIds: readonly string[], size = maxPerRequest): string[][] =>

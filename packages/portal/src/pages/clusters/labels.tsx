@@ -16,14 +16,14 @@ import { LabelChangeFields, useLabelChange } from './label-change.tsx'
 import type { Labels } from './label-queries.ts'
 import { labelText } from './selector-completions.ts'
 
-const own = (labels: Labels) => Object.entries(labels).filter(([key]) => !isDerivedKey(key))
-const derived = (labels: Labels) => Object.entries(labels).filter(([key]) => isDerivedKey(key))
+const ownLabels = (labels: Labels) => Object.entries(labels).filter(([key]) => !isDerivedKey(key))
+const derivedLabels = (labels: Labels) => Object.entries(labels).filter(([key]) => isDerivedKey(key))
 
 const maxShown = 3
 
 /** The first labels of a cluster in one line. Derived labels are omitted. */
 export function LabelSummary({ labels }: { labels: Labels }) {
-  const texts = own(labels).map(([key, value]) => labelText(key, value))
+  const texts = ownLabels(labels).map(([key, value]) => labelText(key, value))
   const others = texts.slice(maxShown)
   return (
     <span className={styles['chipLine']}>
@@ -48,8 +48,8 @@ export function LabelsCard({ cluster }: { cluster: Cluster }) {
   )
   return (
     <Card title="Labels" actions={edit || undefined}>
-      <Chips label="Labels" labels={own(cluster.labels)} />
-      <Chips label="Derived labels" labels={derived(cluster.labels)} />
+      <Chips label="Labels" labels={ownLabels(cluster.labels)} />
+      <Chips label="Derived labels" labels={derivedLabels(cluster.labels)} />
       <Dialog
         isOpen={isEditing}
         onClose={() => setIsEditing(false)}
@@ -94,13 +94,13 @@ function EditLabels({ cluster, onDone }: { cluster: Cluster; onDone: () => void 
   }
   return (
     <Form submitLabel="Save labels" onSubmit={save} actions={<CancelButton />}>
-      <LabelChangeFields edit={edit} before={Object.fromEntries(own(cluster.labels))} />
-      <Chips label="Derived labels" labels={derived(cluster.labels)} />
+      <LabelChangeFields edit={edit} before={Object.fromEntries(ownLabels(cluster.labels))} />
+      <Chips label="Derived labels" labels={derivedLabels(cluster.labels)} />
     </Form>
   )
 }
 
-/** Refetches what depends on the labels of clusters. */
+/** Refetches all data that depends on the labels or sites of clusters. */
 export function refreshLabels(): void {
   for (const queryKey of [clusterListKey, ['labels'], ['targets']]) void queries.invalidateQueries({ queryKey })
 }

@@ -9,7 +9,7 @@ import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
 import { clusterTypes } from './cluster-filter.ts'
 import { typeNames } from './cluster-queries.ts'
-import { LabelChangeFields, setBy, useLabelChange } from './label-change.tsx'
+import { LabelChangeFields, labelsSetBy, useLabelChange } from './label-change.tsx'
 import { SiteField } from './sites.tsx'
 
 export const enrollmentKeysKey = ['enrollment-keys']
@@ -59,7 +59,7 @@ function KeyForm({ onCreated }: { onCreated: (key: CreatedKey) => void }) {
       name: name.trim(),
       type: oneOfIn(values, 'type', clusterTypes) ?? ('Hypervisor' as const),
       ...(siteId && { siteId }),
-      labels: setBy(edit.complete()),
+      labels: labelsSetBy(edit.complete()),
       maxUses: Number(maxUses),
       requireApproval,
       ...(nameTemplate.trim() !== '' && { nameTemplate: nameTemplate.trim() }),

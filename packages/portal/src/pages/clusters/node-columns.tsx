@@ -17,7 +17,7 @@ function freeText({ rootDiskBytes = 0, rootDiskFreeBytes }: Facts): string {
   return `${Math.round((rootDiskFreeBytes / rootDiskBytes) * 100)} % of ${bytesText(rootDiskBytes)}`
 }
 
-/** Columns of the facts that relays report. They are empty until then. */
+/** Columns of the facts that relays report. They are empty until the relay has reported facts. */
 export const factColumns: VirtualColumn<WithFacts>[] = [
   {
     title: 'Operating system',

@@ -1,7 +1,7 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Network, SearchX } from 'lucide-react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { defined, oneOfIn } from '../../lib/search.ts'
+import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -60,7 +60,7 @@ function NodeList() {
   const { sort, ...filter } = useSearch({ from: '/signed-in/nodes' })
   const navigate = useNavigate({ from: '/nodes' })
   const change = (values: { [Name in keyof NodeFilter]: string | undefined }) =>
-    void navigate({ search: defined({ ...filter, sort, ...values }), replace: true })
+    void navigate({ search: withoutUndefined({ ...filter, sort, ...values }), replace: true })
   return (
     <Page title="Nodes" lead="The machines of all clusters, with the facts that their relays report.">
       <div role="search" aria-label="Nodes" className={styles['filters']}>
@@ -87,21 +87,21 @@ function NodeList() {
         label="Nodes"
         queryKey={['nodes', 'list', filter, sort]}
         fetchPage={(cursor, signal) => {
-          const query = { ...filter, ...defined({ sort, cursor }), pageSize: pageRows }
+          const query = { ...filter, ...withoutUndefined({ sort, cursor }), pageSize: pageRows }
           return unwrap(api.GET('/api/v1/nodes', { params: { query }, signal }))
         }}
         columns={columns}
         sorting={{
           value: sort,
           onChange: (value) =>
-            void navigate({ search: defined({ ...filter, sort: oneOfIn({ value }, 'value', nodeSorts) }) }),
+            void navigate({ search: withoutUndefined({ ...filter, sort: oneOfIn({ value }, 'value', nodeSorts) }) }),
         }}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 node' : `${total.toLocaleString('en')} nodes`)}
         empty={
           <NoNodes
             isFiltered={Object.keys(filter).length > 0}
-            onClear={() => void navigate({ search: defined({ sort }) })}
+            onClear={() => void navigate({ search: withoutUndefined({ sort }) })}
           />
         }
       />

@@ -16,7 +16,7 @@ import { clusterTypes } from './cluster-filter.ts'
 import { clusterListKey, typeNames } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import { RelayCommand, WaitingForRelay } from './enrollment.tsx'
-import { LabelChangeFields, setBy, useLabelChange } from './label-change.tsx'
+import { LabelChangeFields, labelsSetBy, useLabelChange } from './label-change.tsx'
 import { NewSiteForm, SiteField } from './sites.tsx'
 
 type RegisteredCluster = Schemas['RegisteredCluster']
@@ -62,7 +62,7 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
   const register = async (values: Record<string, string>) => {
     const { name = '' } = values
     const type = oneOfIn(values, 'type', clusterTypes) ?? 'Hypervisor'
-    const body = { name, type, ...(siteId && { siteId }), labels: setBy(edit.complete()) }
+    const body = { name, type, ...(siteId && { siteId }), labels: labelsSetBy(edit.complete()) }
     const cluster = await unwrap(api.POST('/api/v1/clusters', { body }))
     onRegistered(cluster)
     void queries.invalidateQueries({ queryKey: clusterListKey })
@@ -91,7 +91,7 @@ function RegisterForm({ onRegistered }: { onRegistered: (cluster: RegisteredClus
         </div>
         <LabelChangeFields edit={edit} before={{}} />
       </Form>
-      {/* Outside of the other form, because a nested form would submit both. */}
+      {/* The dialog is outside of the other form, because a nested form would submit both. */}
       <Dialog isOpen={isAddingSite} onClose={() => setIsAddingSite(false)} title="New site">
         <NewSiteForm
           onCreated={(site) => {

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react'
 import { maxPageSize } from '../../api/all-pages.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
-import { defined, oneOfIn } from '../../lib/search.ts'
+import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { Badge, StatusBadge, variantOf } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { cursorQuery, loadedRows } from '../../ui/cursor-query.ts'
@@ -32,7 +32,7 @@ export function RelayUpdateDialog({ id, onClose }: { id: string; onClose: () => 
   return (
     <Dialog isOpen onClose={onClose} title="Relay update" isWide>
       <Loaded query={query} what="the relay update">
-        {(update) => <Progress update={update} loadedAt={query.dataUpdatedAt} />}
+        {(update) => <Progress update={update} loadedAtMs={query.dataUpdatedAt} />}
       </Loaded>
     </Dialog>
   )
@@ -51,11 +51,11 @@ const statusOptions = [{ value: '', label: 'All' }, ...statusNames.map((each) =>
 
 interface ProgressProps {
   update: Update
-  /** When the update was read, in milliseconds. */
-  loadedAt: number
+  /** When the update was read. */
+  loadedAtMs: number
 }
 
-function Progress({ update, loadedAt }: ProgressProps) {
+function Progress({ update, loadedAtMs }: ProgressProps) {
   const { version, status, statusReason, counts, resolvedCount } = update
   const ended = counts.completed + counts.rolledBack + counts.skipped
   return (
@@ -78,27 +78,27 @@ function Progress({ update, loadedAt }: ProgressProps) {
             </li>
           ))}
       </ul>
-      <Clusters update={update} loadedAt={loadedAt} />
+      <Clusters update={update} loadedAtMs={loadedAtMs} />
       {status === 'Running' && <CancelUpdate update={update} />}
     </div>
   )
 }
 
 /** The clusters by status. Without a choice, it shows the relays that rolled back, if there are any. */
-function Clusters({ update: { id, counts }, loadedAt }: ProgressProps) {
+function Clusters({ update: { id, counts }, loadedAtMs }: ProgressProps) {
   const [chosen, setChosen] = useState<string>()
   const chosenStatus = chosen ?? (counts.rolledBack > 0 ? 'RolledBack' : '')
   const status = oneOfIn({ chosenStatus }, 'chosenStatus', statusNames)
   const query = useInfiniteQuery({
     ...cursorQuery([...relayUpdatesKey, id, 'clusters', status], (cursor, signal) => {
-      const params = { path: { id }, query: { pageSize: maxPageSize, ...defined({ status, cursor }) } }
+      const params = { path: { id }, query: { pageSize: maxPageSize, ...withoutUndefined({ status, cursor }) } }
       return unwrap(api.GET('/api/v1/relay-updates/{id}/clusters', { params, signal }))
     }),
     select: loadedRows,
   })
   const { refetch } = query
-  // The clusters are as recent as the counts.
-  useEffect(() => void refetch({ cancelRefetch: false }), [refetch, loadedAt])
+  // The clusters are refetched with the counts, so that both are equally recent.
+  useEffect(() => void refetch({ cancelRefetch: false }), [refetch, loadedAtMs])
   return (
     <>
       <SelectField name="status" label="Status" value={chosenStatus} options={statusOptions} onChange={setChosen} />

@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { CircleFadingArrowUp } from 'lucide-react'
 import { useState } from 'react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { defined } from '../../lib/search.ts'
+import { withoutUndefined } from '../../lib/search.ts'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -28,7 +28,7 @@ function UpdateList() {
   const [isStarting, setIsStarting] = useState(selector !== undefined)
   const show = (id: string | undefined) => {
     setIsStarting(false)
-    void navigate({ search: defined({ update: id }), replace: true })
+    void navigate({ search: withoutUndefined({ update: id }), replace: true })
   }
   return (
     <Page

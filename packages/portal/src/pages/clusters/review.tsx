@@ -5,7 +5,7 @@ import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { Form } from '../../ui/form.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import styles from './clusters.module.css'
-import { refreshTargets, type ReviewedTarget, reviewQuery, type Target, targetChanged } from './label-queries.ts'
+import { refreshTargets, type ReviewedTarget, reviewQuery, type Target, targetChangedError } from './label-queries.ts'
 import { clusterCountText } from './selector-completions.ts'
 import { matchText } from './selector-field.tsx'
 
@@ -28,7 +28,7 @@ export function Review({ target, verb, awayNote, onClose, onConfirm, children }:
     try {
       await onConfirm(reviewed)
     } catch (error) {
-      if (isApiError(error, 'target_changed')) throw targetChanged(error.body['resolvedCount'], reviewed.count)
+      if (isApiError(error, 'target_changed')) throw targetChangedError(error.body['resolvedCount'], reviewed.count)
       // A cluster was removed.
       if (isApiError(error, 'cluster_forbidden')) refreshTargets()
       throw error

@@ -11,7 +11,7 @@ import { type ClusterSummary, matchingClusters } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import type { Target } from './label-queries.ts'
 
-/** Selected rows. `isAll` selects all clusters that match the filter, also those that are not loaded. */
+/** Selected rows. `isAll` selects all clusters that match the filter, including those that are not loaded. */
 export interface Selection {
   ids: ReadonlySet<string>
   isAll: boolean

@@ -14,7 +14,7 @@ export interface KnownLabel {
 }
 
 const word = '[^\\s,!=()]'
-const atEnd = new RegExp(`${word}*$`)
+const wordAtEnd = new RegExp(`${word}*$`)
 const key = new RegExp(`^\\s*!?\\s*${word}*$`)
 const keyWithOperator = new RegExp(`^\\s*(${word}+)\\s*(?:==?|!=)\\s*$`)
 const keyWithSet = new RegExp(`(${word}+)\\s+(?:in|notin)\\s*\\((?:[^()]*,)?\\s*$`)
@@ -26,11 +26,11 @@ export const clusterCountText = (count: number): string =>
 
 /** Completions of the last key or value of a selector. */
 export function selectorCompletions(text: string, known: readonly KnownLabel[]): Completion[] {
-  const last = atEnd.exec(text)?.[0] ?? ''
+  const last = wordAtEnd.exec(text)?.[0] ?? ''
   const before = text.slice(0, text.length - last.length)
   const requirement = before.slice(before.lastIndexOf(',') + 1)
-  const valueOf = keyWithSet.exec(before)?.[1] ?? keyWithOperator.exec(requirement)?.[1]
-  if (valueOf !== undefined) return valueCompletions(before, valueOf, last, known)
+  const keyOfValue = keyWithSet.exec(before)?.[1] ?? keyWithOperator.exec(requirement)?.[1]
+  if (keyOfValue !== undefined) return valueCompletions(before, keyOfValue, last, known)
   if (!key.test(requirement + last)) return []
   const completions = keyCompletions(before, last, known)
   if (requirement.includes('!')) return completions

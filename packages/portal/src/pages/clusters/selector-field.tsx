@@ -6,7 +6,7 @@ import styles from './clusters.module.css'
 import { useKnownLabels, useResolved } from './label-queries.ts'
 import { clusterCountText, selectorCompletions } from './selector-completions.ts'
 
-/** Undefined for a valid selector. */
+/** Returns the error of a selector, or undefined if it is valid. */
 export function selectorError(text: string): SelectorError | undefined {
   try {
     parseSelector(text)
@@ -36,7 +36,7 @@ export function SelectorField({ value, isCounted = false, hint = '', ...props }:
   const error = text === '' ? undefined : selectorError(value)
   // An unfinished selector is shown as an error only after a pause in typing.
   const isPaused = useDebounced(value) === value
-  const shown = isPaused ? error : undefined
+  const shownError = isPaused ? error : undefined
   return (
     <CompletionField
       {...props}
@@ -47,15 +47,15 @@ export function SelectorField({ value, isCounted = false, hint = '', ...props }:
       maxLength={maxSelectorLength}
       completions={selectorCompletions(value, known)}
       onFocus={() => setIsUsed(true)}
-      isInvalid={shown !== undefined}
+      isInvalid={shownError !== undefined}
       status={
-        shown === undefined ? (
+        shownError === undefined ? (
           <Matches
             selector={(isUsed || isCounted) && text !== '' && error === undefined ? value : undefined}
             hint={hint}
           />
         ) : (
-          <Problem text={value} error={shown} />
+          <Problem text={value} error={shownError} />
         )
       }
     />
@@ -81,7 +81,7 @@ function Matches({ selector, hint }: { selector: string | undefined; hint: strin
   return `${matchText(data)} ${hint}`
 }
 
-/** The number of clusters with the names of the first. */
+/** The number of clusters, with the names of the first ones. */
 export function matchText({ resolvedCount, names }: { resolvedCount: number; names: readonly string[] }): string {
   if (resolvedCount === 0) return 'No cluster matches.'
   const others = resolvedCount - names.length

@@ -4,7 +4,7 @@ import { X } from 'lucide-react'
 import { type KeyboardEvent, useState } from 'react'
 import { maxPageSize } from '../../api/all-pages.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { defined, oneOfIn } from '../../lib/search.ts'
+import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { StatusBadge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
 import { cursorQuery, loadedRows } from '../../ui/cursor-query.ts'
@@ -85,7 +85,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
       const parameters = {
         pageSize: maxPageSize,
         sort: 'name' as const,
-        ...defined({ search: search || undefined, cursor }),
+        ...withoutUndefined({ search: search || undefined, cursor }),
       }
       return unwrap(api.GET('/api/v1/clusters', { params: { query: parameters }, signal }))
     }),
@@ -161,13 +161,13 @@ const ClusterChoice = ({ cluster: { id, name, status }, isChosen, onToggle }: Ch
   </div>
 )
 
-// Selects or deselects all clusters that match the search.
+// Selects all clusters that match the search, or deselects all clusters.
 function SearchChoice({ search, count, chosen, onChange }: ClusterPickerProps & { search: string; count: number }) {
   const [isBusy, setBusy] = useState(false)
   const selectAll = async () => {
     setBusy(true)
     try {
-      const matching = await matchingClusters(defined({ search: search || undefined }))
+      const matching = await matchingClusters(withoutUndefined({ search: search || undefined }))
       onChange([...new Set([...chosen, ...matching.map(({ id }) => id)])])
     } catch (error) {
       showErrorToast('The clusters were not selected', error)

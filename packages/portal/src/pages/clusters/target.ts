@@ -1,4 +1,4 @@
-import { incomplete } from '../../api/api-error.ts'
+import { incompleteError } from '../../api/api-error.ts'
 import { type Target, useResolved } from './label-queries.ts'
 import { selectorError } from './selector-field.tsx'
 
@@ -16,7 +16,7 @@ export interface TargetInput {
 
 export const noTarget: TargetInput = { kind: 'picked', clusterIds: [], selector: '', filterId: '' }
 
-/** Undefined while the input is incomplete. */
+/** Returns the target of an input, or undefined while the input is incomplete. */
 function targetOf({ kind, clusterIds, selector, filterId }: TargetInput): Target | undefined {
   if (kind === 'all') return { all: true }
   if (kind === 'picked') return clusterIds.length === 0 ? undefined : { clusterIds }
@@ -30,7 +30,7 @@ export function useTarget(input: TargetInput) {
   return { resolved, count: input.kind === 'picked' ? input.clusterIds.length : resolved?.resolvedCount }
 }
 
-const missing: Record<TargetKind, string> = {
+const missingTexts: Record<TargetKind, string> = {
   picked: 'Select at least one cluster.',
   selector: 'Enter a valid label selector.',
   saved: 'Select a saved filter.',
@@ -40,9 +40,9 @@ const missing: Record<TargetKind, string> = {
 /** Throws `ApiError` if the input is incomplete, or if its clusters are not counted yet. */
 export function completeTarget(input: TargetInput, count: number | undefined): { target: Target; count: number } {
   const target = targetOf(input)
-  if (target === undefined) throw incomplete(missing[input.kind])
+  if (target === undefined) throw incompleteError(missingTexts[input.kind])
   if (count === undefined)
-    throw incomplete('The clusters are still being counted. Submit again when the button shows their number.')
-  if (count === 0) throw incomplete('No cluster matches the target.')
+    throw incompleteError('The clusters are still being counted. Submit again when the button shows their number.')
+  if (count === 0) throw incompleteError('No cluster matches the target.')
   return { target, count }
 }

@@ -15,15 +15,15 @@ import { type Range, rangeList, rangeNames, useRange } from './widgets/history-c
 const loadEditing = () => import('./editing.tsx')
 
 // Without the list of first steps, the page is still useful.
-const nothing = { default: ({ otherwise }: { otherwise?: ReactNode }) => otherwise }
+const fallbackModule = { default: ({ otherwise }: { otherwise?: ReactNode }) => otherwise }
 const GettingStarted = lazy(() =>
   import('./getting-started.tsx').then(
     (part) => ({ default: part.GettingStarted }),
-    () => nothing,
+    () => fallbackModule,
   ),
 )
 /** The first steps are shown until an organisation has this many jobs. */
-const newJobs = 5
+const establishedJobCount = 5
 
 export function DashboardPage() {
   const [isEditRequested, setIsEditRequested] = useState(false)
@@ -36,7 +36,7 @@ export function DashboardPage() {
   const dashboard = useDashboard()
   const { clusters, jobs } = useSummary().data ?? {}
   const { isDemo = false } = useSuspenseQuery(configurationQuery).data
-  const isNew = isDemo || (jobs !== undefined && jobs.total < newJobs)
+  const isNew = isDemo || (jobs !== undefined && jobs.total < establishedJobCount)
   const isUnused = clusters?.total === 0 && jobs?.total === 0 && dashboard.query.data?.layout === undefined
   const grid = <WidgetGrid placements={dashboard.placements} />
   const edit = (

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from 'react'
 import GridLayout, { useContainerWidth } from 'react-grid-layout'
 import styles from './dashboard.module.css'
-import { columns, gapPixels, type GridPosition, rowPixels } from './grid.ts'
+import { columnCount, gapPixels, type GridPosition, rowPixels } from './grid.ts'
 import { WidgetFrame } from './widget-grid.tsx'
 import type { PlacedWidget } from './widget.ts'
 
@@ -13,7 +13,7 @@ interface DragGridProps {
 }
 
 const gridConfig = {
-  cols: columns,
+  cols: columnCount,
   rowHeight: rowPixels,
   margin: [gapPixels, gapPixels],
   containerPadding: [0, 0],
@@ -43,7 +43,7 @@ export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
   }))
   return (
     <div ref={containerRef} className={styles['dragged']}>
-      {/* Without an element with this id, the grid library adds a style element, which the content security policy blocks. */}
+      {/* Without this element, the grid library adds a style element, which the content security policy blocks. */}
       <span id="react-draggable-style-el" hidden />
       {mounted && (
         <GridLayout

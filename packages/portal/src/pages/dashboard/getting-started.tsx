@@ -13,7 +13,7 @@ import styles from './dashboard.module.css'
 
 const preference = 'getting_started'
 
-/** The first steps of a new platform, or the examples of a demo. Without an open step it renders `otherwise`. */
+/** The first steps of a new platform, or the examples of a demo. If all are done or hidden, it renders `otherwise`. */
 export function GettingStarted({ otherwise }: { otherwise?: ReactNode }) {
   const { isDemo = false } = useSuspenseQuery(configurationQuery).data
   const [isHidden, setIsHidden] = useState(() => getPreference(preference) === 'hidden')
@@ -82,8 +82,8 @@ function useSteps(): Step[] {
   const mayInvite = useHasPermission('users:admin')
   const isPlatformAdmin = useHasPermission('platform:admin')
   const clusters = summary?.clusters
-  const connected = clusters && clusters.byStatus.Healthy + clusters.byStatus.Degraded > 0
-  const isInstalled = useIsInstalled(mayRegister && connected === true)
+  const isConnected = clusters && clusters.byStatus.Healthy + clusters.byStatus.Degraded > 0
+  const isInstalled = useIsInstalled(mayRegister && isConnected === true)
   const users = useQuery({
     queryKey: ['users', 'count'],
     queryFn: async () => (await unwrap(api.GET('/api/v1/users', { params: { query: { pageSize: 1 } } }))).totalCount,
@@ -106,7 +106,7 @@ function useSteps(): Step[] {
     },
     mayRegister && {
       title: 'Install the relay permanently',
-      isDone: connected === undefined ? undefined : connected && isInstalled,
+      isDone: isConnected === undefined ? undefined : isConnected && isInstalled,
       content: (
         <>
           <p>

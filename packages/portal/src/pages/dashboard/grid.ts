@@ -3,7 +3,7 @@
  * way, so that entering edit mode moves no widget.
  */
 
-export const columns = 12
+export const columnCount = 12
 /** Height of a row and gap between widgets, in pixels. */
 export const rowPixels = 56
 export const gapPixels = 16
@@ -28,14 +28,14 @@ const clamp = (value: number, min: number, max: number): number => Math.min(max,
 
 /** Makes a stored position valid. Another release or another client may have stored it. */
 export function fitToGrid(position: GridPosition, minSize: MinSize): GridPosition {
-  const w = clamp(position.w, minSize.w, columns)
-  return { ...position, w, h: clamp(position.h, minSize.h, maxRows), x: clamp(position.x, 0, columns - w) }
+  const w = clamp(position.w, minSize.w, columnCount)
+  return { ...position, w, h: clamp(position.h, minSize.h, maxRows), x: clamp(position.x, 0, columnCount - w) }
 }
 
 const overlap = (a: GridPosition, b: GridPosition): boolean =>
   a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h
 
-// Top to bottom, then left to right. Of two widgets in the same row, `first` comes first.
+// Sorts from top to bottom, then from left to right. Of two widgets in the same row, `first` comes first.
 const inReadingOrder = (positions: readonly GridPosition[], first?: string): GridPosition[] =>
   positions.toSorted((a, b) => a.y - b.y || Number(b.widgetId === first) - Number(a.widgetId === first) || a.x - b.x)
 

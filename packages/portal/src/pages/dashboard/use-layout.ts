@@ -1,8 +1,8 @@
 import { queryOptions, useIsMutating, useMutation, useQuery } from '@tanstack/react-query'
-import { api, type Schemas, expectNoBody } from '../../api/client.ts'
+import { api, expectNoBody, type Schemas } from '../../api/client.ts'
 import { isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { showToast, showErrorToast } from '../../ui/toast.tsx'
+import { showErrorToast, showToast } from '../../ui/toast.tsx'
 
 type Stored = Schemas['WidgetPlacement'][]
 
@@ -12,7 +12,7 @@ interface CachedLayout {
   saved: Stored | undefined
   etag: string | undefined
   /** Number of changes since the layout was read. */
-  changes: number
+  changeCount: number
 }
 
 const layoutQuery = queryOptions({
@@ -24,7 +24,7 @@ const layoutQuery = queryOptions({
       return result
     })
     const layout = (await expectNoBody(call))?.layout
-    return { layout, saved: layout, etag, changes: 0 }
+    return { layout, saved: layout, etag, changeCount: 0 }
   },
 })
 
@@ -38,7 +38,7 @@ const updateCache = (changes: Partial<CachedLayout>): void => {
 // Saves a change unless a newer one follows. `If-Match` prevents overwriting changes from another tab.
 async function save(change: number): Promise<void> {
   const current = cachedLayout()
-  if (current?.layout === undefined || current.changes !== change) return
+  if (current?.layout === undefined || current.changeCount !== change) return
   const { layout } = current
   const header = current.etag === undefined ? {} : { 'if-match': current.etag }
   const call = api.PATCH('/api/v1/users/me/dashboard-layout', { params: { header }, body: { layout } })
@@ -56,7 +56,7 @@ async function save(change: number): Promise<void> {
       return
     }
     // A newer change will be saved, so this error needs no message.
-    if (cachedLayout()?.changes !== change) return
+    if (cachedLayout()?.changeCount !== change) return
     updateCache({ layout: current.saved })
     showErrorToast('Failed to save the layout', error)
   }
@@ -78,9 +78,9 @@ export function useLayout() {
   })
   const change = (layout: Stored) => {
     void queries.cancelQueries(layoutQuery)
-    const changes = (cachedLayout()?.changes ?? 0) + 1
-    updateCache({ layout, changes })
-    mutate(changes)
+    const changeCount = (cachedLayout()?.changeCount ?? 0) + 1
+    updateCache({ layout, changeCount })
+    mutate(changeCount)
   }
   return { query, change, isSaving }
 }

@@ -12,7 +12,7 @@ import {
   UnfoldVertical,
 } from 'lucide-react'
 import { useState } from 'react'
-import { incomplete } from '../../api/api-error.ts'
+import { incompleteError } from '../../api/api-error.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
@@ -42,7 +42,7 @@ interface WidgetControlsProps {
   onSelect?: (selector: string) => void
 }
 
-/** Buttons that move and resize a widget without a pointer. */
+/** Buttons that move, resize, filter and remove a widget. */
 export function WidgetControls({ title, onStep, onRemove, selector = '', onSelect }: WidgetControlsProps) {
   const [isOpen, setIsOpen] = useState(false)
   const [isSelecting, setIsSelecting] = useState(false)
@@ -83,7 +83,7 @@ function SelectorForm({ selector, onSave }: { selector: string; onSave: (selecto
   const save = async () => {
     const next = text.trim()
     const error = next === '' ? undefined : selectorError(next)
-    if (error !== undefined) throw incomplete(error.message)
+    if (error !== undefined) throw incompleteError(error.message)
     onSave(next)
   }
   return (

@@ -21,13 +21,13 @@ export interface Widget {
   hasSelector: boolean
 }
 
-const selectable = new Set(['cluster-health', 'attention'])
+const selectableIds = new Set(['cluster-health', 'attention'])
 
-const small = { w: 3, h: 2 }
-const list = { w: 3, h: 3 }
-const chart = { w: 4, h: 4 }
+const smallSize = { w: 3, h: 2 }
+const listSize = { w: 3, h: 3 }
+const chartSize = { w: 4, h: 4 }
 
-const widget = (
+const defineWidget = (
   id: string,
   title: string,
   Content: ComponentType<WidgetProps>,
@@ -40,23 +40,30 @@ const widget = (
   Content,
   minSize,
   position: { x, y, w, h },
-  hasSelector: selectable.has(id),
+  hasSelector: selectableIds.has(id),
   ...(permission && { permission }),
 })
 
 // The positions are those of the default layout.
 const widgets: readonly Widget[] = [
-  widget('cluster-health', 'Cluster health', ClusterNumbers, small, [0, 0, 4, 2], 'clusters:read'),
-  widget('job-numbers', 'Jobs', JobNumbers, small, [4, 0, 5, 2], 'jobs:read'),
-  widget('platform-health', 'Platform health', PlatformHealth, small, [9, 0, 3, 2]),
-  widget('clusters-over-time', 'Clusters over time', ClustersOverTime, chart, [0, 2, 6, 5], 'clusters:read'),
-  widget('jobs-over-time', 'Jobs over time', JobsOverTime, chart, [6, 2, 6, 5], 'jobs:read'),
-  widget('recent-jobs', 'Recent jobs', RecentJobs, list, [0, 7, 6, 5], 'jobs:read'),
-  widget('attention', 'Clusters that need attention', Attention, list, [6, 7, 6, 5], 'clusters:read'),
-  widget('unread-notifications', 'Unread notifications', Unread, list, [0, 12, 6, 4]),
-  widget('modules', 'Modules', ModuleNumbers, small, [6, 12, 3, 3], 'modules:read'),
-  widget('cluster-breakdown', 'Clusters by site or label', ClusterBreakdown, list, [0, 16, 6, 5], 'clusters:read'),
-  widget('platform-update', 'Platform update', PlatformUpdate, small, [9, 12, 3, 3], 'platform:admin'),
+  defineWidget('cluster-health', 'Cluster health', ClusterNumbers, smallSize, [0, 0, 4, 2], 'clusters:read'),
+  defineWidget('job-numbers', 'Jobs', JobNumbers, smallSize, [4, 0, 5, 2], 'jobs:read'),
+  defineWidget('platform-health', 'Platform health', PlatformHealth, smallSize, [9, 0, 3, 2]),
+  defineWidget('clusters-over-time', 'Clusters over time', ClustersOverTime, chartSize, [0, 2, 6, 5], 'clusters:read'),
+  defineWidget('jobs-over-time', 'Jobs over time', JobsOverTime, chartSize, [6, 2, 6, 5], 'jobs:read'),
+  defineWidget('recent-jobs', 'Recent jobs', RecentJobs, listSize, [0, 7, 6, 5], 'jobs:read'),
+  defineWidget('attention', 'Clusters that need attention', Attention, listSize, [6, 7, 6, 5], 'clusters:read'),
+  defineWidget('unread-notifications', 'Unread notifications', Unread, listSize, [0, 12, 6, 4]),
+  defineWidget('modules', 'Modules', ModuleNumbers, smallSize, [6, 12, 3, 3], 'modules:read'),
+  defineWidget(
+    'cluster-breakdown',
+    'Clusters by site or label',
+    ClusterBreakdown,
+    listSize,
+    [0, 16, 6, 5],
+    'clusters:read',
+  ),
+  defineWidget('platform-update', 'Platform update', PlatformUpdate, smallSize, [9, 12, 3, 3], 'platform:admin'),
 ]
 
 export const widgetsFor = (permissions: readonly Permission[]): Widget[] =>

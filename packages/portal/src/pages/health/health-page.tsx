@@ -108,7 +108,7 @@ const columns = [
 const pollSeconds = 10
 
 // The response has the same body for 200 and 503.
-async function readiness(): Promise<Schemas['Readiness']> {
+async function fetchReadiness(): Promise<Schemas['Readiness']> {
   const { data, error, response } = await api.GET('/health/ready').catch((cause: unknown) => {
     throw ApiError.unreachable(cause)
   })
@@ -118,4 +118,9 @@ async function readiness(): Promise<Schemas['Readiness']> {
 }
 
 export const useReadiness = () =>
-  useQuery({ queryKey: ['health', 'ready'], queryFn: readiness, staleTime: 0, refetchInterval: pollEvery(pollSeconds) })
+  useQuery({
+    queryKey: ['health', 'ready'],
+    queryFn: fetchReadiness,
+    staleTime: 0,
+    refetchInterval: pollEvery(pollSeconds),
+  })

@@ -74,7 +74,7 @@ export function ProviderActions({ provider: { id, type, displayName }, onRemoved
   )
 }
 
-// The address comes from the provider, so any other scheme is rejected.
+// The address comes from the provider, so schemes other than https are rejected.
 function openSafely(url: string): void {
   if (URL.parse(url)?.protocol === 'https:') return location.assign(url)
   const message = 'The provider’s consent address does not use https, so it was not opened.'

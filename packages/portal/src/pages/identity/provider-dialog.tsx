@@ -20,12 +20,12 @@ export const ProviderDialog = ({ provider, onClose }: { provider: Provider | und
 
 function ProviderView({ provider, onClose }: { provider: Provider; onClose: () => void }) {
   // A new key remounts the form, which then shows the saved values.
-  const [saved, setSaved] = useState(0)
+  const [saveCount, setSaveCount] = useState(0)
   const { type, displayName, status, createdAt, updatedAt, lastFailure } = provider
   const change = async (body: ProviderRequest) => {
     await unwrap(api.POST('/api/v1/platform/identity/providers', { body }))
     await refreshProviders()
-    setSaved(saved + 1)
+    setSaveCount(saveCount + 1)
     showToast(`${body.displayName ?? displayName} was changed`)
   }
   return (
@@ -45,7 +45,7 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
       <Redirects provider={provider} />
       <ProviderActions provider={provider} onRemoved={onClose} />
       <h3>Settings</h3>
-      <ProviderForm key={saved} type={type} before={provider} submitLabel="Save changes" onSubmit={change} />
+      <ProviderForm key={saveCount} type={type} before={provider} submitLabel="Save changes" onSubmit={change} />
     </div>
   )
 }

@@ -1,8 +1,8 @@
 import {
-  providerTypeSpecs,
   type Provider,
   type ProviderRequest,
   type ProviderType,
+  providerTypeSpecs,
   type Setting,
   type SettingName,
 } from './provider-types.ts'
@@ -55,23 +55,23 @@ export function valueText(provider: ProviderSettings, name: SettingName): string
 export const findDuplicate = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
   providers.find((provider) => provider.type === request.type && addressOf(provider) === addressOf(request))
 
-// Normalised, because different texts can be the same address.
+// The address is normalised, because different texts can be the same address.
 function addressOf(settings: ProviderSettings): string {
   const text = (name: SettingName): string => valueText(settings, name)
-  if (settings.type === 'LDAP') return directory(text('url'))
-  if (settings.type === 'OIDC') return address(text('issuer'))
+  if (settings.type === 'LDAP') return normaliseDirectoryUrl(text('url'))
+  if (settings.type === 'OIDC') return normaliseUrl(text('issuer'))
   if (settings.type === 'OpenSourceIdp')
-    return address(`${withoutTrailingSlash(text('baseUrl'))}/realms/${text('realm')}`)
+    return normaliseUrl(`${withoutTrailingSlash(text('baseUrl'))}/realms/${text('realm')}`)
   const host =
     text('authorityHost') ||
     providerTypeSpecs.CloudDirectory.identifying.find(({ name }) => name === 'authorityHost')?.defaultValue
-  return address(`${withoutTrailingSlash(host ?? '')}/${text('tenantId')}`)
+  return normaliseUrl(`${withoutTrailingSlash(host ?? '')}/${text('tenantId')}`)
 }
 
 const withoutTrailingSlash = (text: string): string => text.replace(/\/+$/, '')
-const address = (text: string): string => withoutTrailingSlash(URL.parse(text)?.href ?? text)
+const normaliseUrl = (text: string): string => withoutTrailingSlash(URL.parse(text)?.href ?? text)
 
-function directory(url: string): string {
+function normaliseDirectoryUrl(url: string): string {
   const [, scheme = '', host = '', port] = /^(ldaps?):\/\/(.*?)(?::(\d+))?\/?$/i.exec(url) ?? []
   return `${scheme}://${host}:${port ?? (scheme.toLowerCase() === 'ldap' ? 389 : 636)}`.toLowerCase()
 }

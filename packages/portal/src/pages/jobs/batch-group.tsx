@@ -17,7 +17,7 @@ type Batch = Schemas['Batch']
 export function BatchGroup({ batchIds }: { batchIds: readonly string[] }) {
   const results = useQueries({ queries: batchIds.map((id) => polledBatchQuery(id, 5)) })
   const batches = results.flatMap(({ data }) => data ?? [])
-  const failed = results.find(({ error }) => error !== null)
+  const failedQuery = results.find(({ error }) => error !== null)
   const finishedCount = batches.filter(({ status }) => status === 'Finished').length
   const isFinished = finishedCount === batchIds.length
   const status = isFinished ? 'Finished' : 'Running'
@@ -31,7 +31,7 @@ export function BatchGroup({ batchIds }: { batchIds: readonly string[] }) {
       badge={<Badge variant={isFinished ? 'quiet' : 'busy'}>{status}</Badge>}
       parent={{ label: 'Jobs', to: '/jobs' }}
     >
-      {failed !== undefined && <ErrorNote error={failed.error} onRetry={() => void failed.refetch()} />}
+      {failedQuery !== undefined && <ErrorNote error={failedQuery.error} onRetry={() => void failedQuery.refetch()} />}
       <BatchResults batchIds={batchIds} />
       <Card title="Progress">
         <BatchProgress counts={sumOf(batches)} />

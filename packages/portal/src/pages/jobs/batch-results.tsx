@@ -17,8 +17,8 @@ import { plainLines } from './terminal-text.ts'
 import { reasonText } from './status.ts'
 
 // More groups are shown on request.
-const shownGroups = 20
-const shownNames = 5
+const maxShownGroups = 20
+const maxShownNames = 5
 
 /** The results of one or several batches: equal ones in one group, failures first. */
 export function BatchResults({ batchIds }: { batchIds: readonly string[] }) {
@@ -39,8 +39,8 @@ interface GroupsProps {
 }
 
 function Groups({ batchIds, groups, pending }: GroupsProps) {
-  const [isAll, setIsAll] = useState(false)
-  const shown = isAll ? groups : groups.slice(0, shownGroups)
+  const [showsAll, setShowsAll] = useState(false)
+  const shown = showsAll ? groups : groups.slice(0, maxShownGroups)
   return (
     <>
       <p role="status" className={styles['quiet']}>
@@ -55,7 +55,7 @@ function Groups({ batchIds, groups, pending }: GroupsProps) {
         ))}
       </ul>
       {shown.length < groups.length && (
-        <TextButton onClick={() => setIsAll(true)}>Show all {groups.length.toLocaleString('en')} results</TextButton>
+        <TextButton onClick={() => setShowsAll(true)}>Show all {groups.length.toLocaleString('en')} results</TextButton>
       )}
       {groups.length > 1 && <GroupDiff groups={groups} />}
     </>
@@ -97,22 +97,22 @@ const Sample = ({ text, label }: { text: string; label: string }) =>
   )
 
 function Clusters({ batchIds, group }: { batchIds: readonly string[]; group: Group }) {
-  const [all, setAll] = useState<string[]>()
+  const [allIds, setAllIds] = useState<string[]>()
   const load = async () => {
     try {
-      setAll(await idsOf(batchIds, group))
+      setAllIds(await idsOf(batchIds, group))
     } catch (error) {
       showErrorToast('The clusters cannot be loaded', error)
     }
   }
-  const shown = all ?? group.clusterIds.slice(0, shownNames)
+  const shown = allIds ?? group.clusterIds.slice(0, maxShownNames)
   const more = group.count - shown.length
   return (
     <p className={styles['clusters']}>
       {shown.map((id) => (
         <ClusterLink key={id} id={id} />
       ))}
-      {all === undefined && more > 0 && (
+      {allIds === undefined && more > 0 && (
         <TextButton onClick={() => void load()}>and {more.toLocaleString('en')} more</TextButton>
       )}
     </p>

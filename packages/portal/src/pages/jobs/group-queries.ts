@@ -9,9 +9,9 @@ export type Group = Schemas['JobGroup']
 
 /** A group in a few words, such as `287 Completed, exit code 0`. */
 export const groupText = ({ count, status, statusReason, exitCode }: Group): string => {
-  const reason = statusReason === undefined || statusReason === 'exit_nonzero' ? [] : [statusReason]
-  const code = exitCode === null ? [] : [`exit code ${exitCode}`]
-  return [`${count.toLocaleString('en')} ${status}`, ...reason, ...code].join(', ')
+  const reasons = statusReason === undefined || statusReason === 'exit_nonzero' ? [] : [statusReason]
+  const codes = exitCode === null ? [] : [`exit code ${exitCode}`]
+  return [`${count.toLocaleString('en')} ${status}`, ...reasons, ...codes].join(', ')
 }
 
 const groupsKey = (batchId: string) => ['batches', 'groups', batchId]

@@ -11,7 +11,7 @@ import { durationText, Time, totalDurationText, useSeconds } from '../../ui/time
 import styles from './jobs.module.css'
 import { reasonText } from './status.ts'
 
-/** Where and when a job ran, by whom, and why it ended. */
+/** Shows the cluster, the submitter and the time of a job, and its end. */
 export function JobLead({ job, clusterName }: { job: Schemas['Job']; clusterName: string | undefined }) {
   const { clusterId, createdBy, createdAt, result, statusReason } = job
   return (
@@ -68,7 +68,7 @@ export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterN
   )
 }
 
-/** The name of the person, and how the request was authenticated unless by a session. */
+/** The name of the submitter, with a note if the request had an API token. */
 export const submitterText = ({ id, username, via }: Schemas['Submitter']): string =>
   `${username || id}${via === 'token' ? ' (API token)' : ''}`
 

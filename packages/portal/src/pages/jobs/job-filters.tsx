@@ -3,7 +3,7 @@ import { X } from 'lucide-react'
 import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { isoTime, localTime, maxLocalTime } from '../../lib/local-time.ts'
-import { defined, oneOfIn } from '../../lib/search.ts'
+import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { Button } from '../../ui/button.tsx'
 import { CompletionField } from '../../ui/completion-field.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
@@ -35,7 +35,7 @@ const statuses = [{ value: '', label: 'All' }, ...jobStatuses.map((status) => ({
 
 export function JobFilters({ filter, onChange }: JobFiltersProps) {
   const change = (changes: { [Name in keyof JobFilter]: JobFilter[Name] | undefined }) =>
-    onChange(defined({ ...filter, ...changes }))
+    onChange(withoutUndefined({ ...filter, ...changes }))
   return (
     <div role="search" aria-label="Jobs" className={styles['filters']}>
       <SelectField

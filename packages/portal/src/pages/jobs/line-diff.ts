@@ -3,10 +3,10 @@ type Line = { kind: 'same' | 'removed' | 'added'; text: string }
 /** One line of a diff, or a number of equal lines that are not shown. `at` is its position. */
 export type DiffRow = (Line | { kind: 'skipped'; count: number }) & { at: number }
 
-// Above this product of line numbers, the differing middle is shown as replaced, because comparing it takes too long.
+// Above this product of line counts, the differing middle is shown as replaced, because comparing it takes too long.
 const maxCells = 4_000_000
-// Equal lines around a change.
-const context = 3
+// Number of equal lines around a change.
+const contextLineCount = 3
 
 /** The lines in which two texts differ, with a few equal lines around them. */
 export function diffLines(before: string, after: string): DiffRow[] {
@@ -16,8 +16,12 @@ export function diffLines(before: string, after: string): DiffRow[] {
   let end = 0
   const most = Math.min(left.length, right.length) - start
   while (end < most && left.at(-1 - end) === right.at(-1 - end)) end++
-  const middle = changes(left.slice(start, left.length - end), right.slice(start, right.length - end))
-  return withoutEqual([...left.slice(0, start).map(same), ...middle, ...left.slice(left.length - end).map(same)])
+  const middle = compareLines(left.slice(start, left.length - end), right.slice(start, right.length - end))
+  return withoutEqual([
+    ...left.slice(0, start).map(sameLine),
+    ...middle,
+    ...left.slice(left.length - end).map(sameLine),
+  ])
 }
 
 const linesOf = (text: string): string[] => {
@@ -25,13 +29,13 @@ const linesOf = (text: string): string[] => {
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines
 }
 
-const same = (text: string): Line => ({ kind: 'same', text })
-const removed = (text: string): Line => ({ kind: 'removed', text })
-const added = (text: string): Line => ({ kind: 'added', text })
+const sameLine = (text: string): Line => ({ kind: 'same', text })
+const removedLine = (text: string): Line => ({ kind: 'removed', text })
+const addedLine = (text: string): Line => ({ kind: 'added', text })
 
-// The longest common subsequence of lines.
-function changes(left: readonly string[], right: readonly string[]): Line[] {
-  if (left.length * right.length > maxCells) return [...left.map(removed), ...right.map(added)]
+// Compares lines by their longest common subsequence.
+function compareLines(left: readonly string[], right: readonly string[]): Line[] {
+  if (left.length * right.length > maxCells) return [...left.map(removedLine), ...right.map(addedLine)]
   const width = right.length + 1
   const lengths = new Uint32Array((left.length + 1) * width)
   const at = (row: number, column: number): number => lengths[row * width + column] ?? 0
@@ -44,14 +48,14 @@ function changes(left: readonly string[], right: readonly string[]): Line[] {
   while (row < left.length || column < right.length) {
     const [one, other] = [left[row], right[column]]
     if (one !== undefined && one === other) {
-      lines.push(same(one))
+      lines.push(sameLine(one))
       row++
       column++
     } else if (one !== undefined && (other === undefined || at(row + 1, column) >= at(row, column + 1))) {
-      lines.push(removed(one))
+      lines.push(removedLine(one))
       row++
     } else {
-      lines.push(added(other ?? ''))
+      lines.push(addedLine(other ?? ''))
       column++
     }
   }
@@ -61,7 +65,7 @@ function changes(left: readonly string[], right: readonly string[]): Line[] {
 function withoutEqual(lines: readonly Line[]): DiffRow[] {
   const isNear = new Uint8Array(lines.length)
   for (const [index, { kind }] of lines.entries())
-    if (kind !== 'same') isNear.fill(1, Math.max(0, index - context), index + context + 1)
+    if (kind !== 'same') isNear.fill(1, Math.max(0, index - contextLineCount), index + contextLineCount + 1)
   const rows: DiffRow[] = []
   for (const [index, line] of lines.entries()) {
     const last = rows.at(-1)

@@ -210,7 +210,7 @@ interface SubmittedTarget {
   onlyId: string | undefined
 }
 
-/** `onRest` is called with the clusters that are left if some of several batches could not be submitted. */
+/** Submits the form. If one of several batches cannot be submitted, `onRest` is called with the remaining clusters. */
 function useSubmit(onRest: (clusterIds: string[]) => void) {
   const navigate = useNavigate()
   const [submitted, setSubmitted] = useState<string[]>([])
@@ -259,12 +259,12 @@ function useSubmit(onRest: (clusterIds: string[]) => void) {
   return { submit, progress }
 }
 
-const number = { type: 'number', inputMode: 'numeric', min: 1, step: 1 } as const
+const numberInput = { type: 'number', inputMode: 'numeric', min: 1, step: 1 } as const
 
 const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefined }) => (
   <>
     <TextField
-      {...number}
+      {...numberInput}
       name="timeoutMinutes"
       label="Execution timeout (minutes)"
       max={2880}
@@ -273,7 +273,7 @@ const JobLimits = ({ timeoutSeconds }: { timeoutSeconds: number | undefined }) =
       isOptional
     />
     <TextField
-      {...number}
+      {...numberInput}
       name="deliverWithinMinutes"
       label="Delivery timeout (minutes)"
       max={43_200}
@@ -292,7 +292,7 @@ const BatchLimits = ({ count }: { count: number }) => (
       </p>
     )}
     <TextField
-      {...number}
+      {...numberInput}
       name="maxConcurrency"
       label="Maximum concurrent jobs"
       max={500}
@@ -300,7 +300,7 @@ const BatchLimits = ({ count }: { count: number }) => (
       isOptional
     />
     <TextField
-      {...number}
+      {...numberInput}
       name="maxErrors"
       min={0}
       label="Stop after this many failures"

@@ -60,27 +60,27 @@ export function linesOf(rows: readonly OutputRow[], nameOf?: (nodeId: string) =>
   return lines
 }
 
-/** Texts are notes about lost output. */
+/** Splits output into lines. Texts in the result are notes about lost output. */
 function splitLines(rows: readonly OutputRow[]): (OpenLine | string)[] {
   const lines: (OpenLine | string)[] = []
-  const open = new Map<string, OpenLine>()
+  const openLines = new Map<string, OpenLine>()
   for (const { part, lostBytes } of rows) {
     if (lostBytes > 0) {
       lines.push(lostText(lostBytes))
-      open.clear()
+      openLines.clear()
     }
     const source = sourceOf(part)
     const pieces = part.data.split('\n')
     for (const [index, piece] of pieces.entries()) {
       const isLast = index === pieces.length - 1
-      const line = open.get(source)
+      const line = openLines.get(source)
       if (line !== undefined) line.text += piece
       else if (piece !== '' || !isLast) {
         const next = { source, nodeId: part.nodeId, at: part.at, text: piece }
         lines.push(next)
-        open.set(source, next)
+        openLines.set(source, next)
       }
-      if (!isLast) open.delete(source)
+      if (!isLast) openLines.delete(source)
     }
   }
   return lines
@@ -106,7 +106,7 @@ export const patternOf = (text: string): RegExp | undefined =>
 export const plainTextOf = ({ text }: OutputLine): string => plainText(text)
 
 /** The text of the lines. Long lines were split into several parts, of which only the first has a number. */
-export const joinedLines = (lines: readonly OutputLine[], texts: readonly string[]): string =>
+export const joinLines = (lines: readonly OutputLine[], texts: readonly string[]): string =>
   lines
     .map(({ isNote, number }, at) => (at > 0 && (isNote || number !== undefined) ? '\n' : '') + (texts[at] ?? ''))
     .join('')

@@ -11,7 +11,7 @@ import field from '../../ui/field.module.css'
 import { CheckField } from '../../ui/field.tsx'
 import { saveFile } from '../../ui/save-file.ts'
 import { clockText } from '../../ui/time.tsx'
-import { joinedLines, linesOf, type OutputLine, patternOf, plainTextOf } from './output-lines.ts'
+import { joinLines, linesOf, type OutputLine, patternOf, plainTextOf } from './output-lines.ts'
 import styles from './output-panel.module.css'
 import { fileParts, rowsOf } from './output.ts'
 import { segmentsOf, type Style, withMatches } from './terminal-text.ts'
@@ -43,7 +43,7 @@ export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
         <>
           {nodeIds.length > 1 && <NodeChoice {...{ nodeIds, nameOf, nodeId, setNodeId }} />}
           {!isFinished && <CheckField label="Follow" checked={isFollowing} onChange={setIsFollowing} />}
-          <CopyButton label="Copy output" text={() => joinedLines(lines, texts)} />
+          <CopyButton label="Copy output" text={() => joinLines(lines, texts)} />
           <Button
             icon={Download}
             onClick={() => saveFile(`${jobId}.txt`, fileParts(rows), 'text/plain')}
@@ -99,19 +99,20 @@ function useSwitch(name: string, initial: boolean) {
 function useSearch(texts: readonly string[]) {
   const [text, setText] = useState('')
   const [position, setPosition] = useState(0)
-  const searched = useDeferredValue(text)
-  const pattern = useMemo(() => patternOf(searched), [searched])
-  const found = useMemo(
+  const searchedText = useDeferredValue(text)
+  const pattern = useMemo(() => patternOf(searchedText), [searchedText])
+  const foundIndexes = useMemo(
     () => (pattern === undefined ? [] : texts.flatMap((line, index) => (line.search(pattern) < 0 ? [] : [index]))),
     [texts, pattern],
   )
-  const current = found.length === 0 ? 0 : position % found.length
-  const move = (by: 1 | -1) => found.length > 0 && setPosition((current + by + found.length) % found.length)
+  const current = foundIndexes.length === 0 ? 0 : position % foundIndexes.length
+  const move = (by: 1 | -1) =>
+    foundIndexes.length > 0 && setPosition((current + by + foundIndexes.length) % foundIndexes.length)
   const change = (next: string) => {
     setText(next)
     setPosition(0)
   }
-  return { text, change, move, pattern, current, count: found.length, shownIndex: found[current] }
+  return { text, change, move, pattern, current, count: foundIndexes.length, shownIndex: foundIndexes[current] }
 }
 
 function SearchTools({
@@ -221,7 +222,7 @@ function OutputLines({ lines, pattern, shownIndex, isWrapped, hasTimes, isFollow
     lastTop.current = scrollTop
   }
   const items = virtualizer.getVirtualItems()
-  const digits = String(lines.findLast(({ number }) => number !== undefined)?.number ?? 1).length
+  const digitCount = String(lines.findLast(({ number }) => number !== undefined)?.number ?? 1).length
   return (
     <div
       ref={box}
@@ -241,7 +242,7 @@ function OutputLines({ lines, pattern, shownIndex, isWrapped, hasTimes, isFollow
                   key={index}
                   ref={virtualizer.measureElement}
                   data-index={index}
-                  data-gutter={line.isNote ? undefined : gutterOf(line, digits, hasTimes)}
+                  data-gutter={line.isNote ? undefined : gutterOf(line, digitCount, hasTimes)}
                   data-stream={line.isError ? 'stderr' : undefined}
                   className={classes(
                     line.isNote ? styles['note'] : styles['line'],
@@ -261,9 +262,9 @@ function OutputLines({ lines, pattern, shownIndex, isWrapped, hasTimes, isFollow
   )
 }
 
-function gutterOf({ number, at, isError }: OutputLine, digits: number, hasTimes: boolean): string {
+function gutterOf({ number, at, isError }: OutputLine, digitCount: number, hasTimes: boolean): string {
   const time = hasTimes ? `${at === undefined || number === undefined ? ' '.repeat(8) : clockText(at)}  ` : ''
-  return `${time}${String(number ?? '').padStart(digits)}${isError ? ' err' : '    '}`
+  return `${time}${String(number ?? '').padStart(digitCount)}${isError ? ' err' : '    '}`
 }
 
 function LineText({ line, pattern }: { line: OutputLine; pattern: RegExp | undefined }) {

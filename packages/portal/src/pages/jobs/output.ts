@@ -12,10 +12,10 @@ const encoder = new TextEncoder()
 const bytesOf = ({ data, encoding }: Chunk): Uint8Array<ArrayBuffer> =>
   encoding === undefined ? encoder.encode(data) : Uint8Array.from(atob(data), (character) => character.charCodeAt(0))
 
-/** A node and a stream. Their output is independent of other sources. */
+/** Identifies the source of a chunk: a node and a stream, whose output is independent of other sources. */
 export const sourceOf = ({ stream, nodeId }: Pick<Chunk, 'stream' | 'nodeId'>): string => `${stream} ${nodeId}`
 
-/** Returns a function that reads the chunks of a job in order. */
+/** Returns a function that decodes the chunks of a job, which it must receive in order. */
 export function outputReader(): (chunks: readonly Chunk[]) => Part[] {
   const decoders = new Map<string, InstanceType<typeof TextDecoder>>()
   let time: string | undefined
@@ -61,6 +61,6 @@ export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
 export const lostText = (bytes: number): string =>
   `── ${bytes.toLocaleString('en')} bytes of the output of all nodes were not retained ──`
 
-/** The unchanged bytes of the output, for the download. */
+/** The unchanged bytes of the output, with notes about lost bytes, for the download. */
 export const fileParts = (rows: readonly OutputRow[]): (string | Uint8Array<ArrayBuffer>)[] =>
   rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [`\n${lostText(lostBytes)}\n`, part.bytes] : [part.bytes]))

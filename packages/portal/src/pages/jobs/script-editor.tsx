@@ -12,11 +12,11 @@ interface ScriptEditorProps {
 /** The script editor, which is loaded on first use. */
 export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProps) {
   const host = useRef<HTMLDivElement>(null)
-  const latest = useRef(onChange)
+  const latestOnChange = useRef(onChange)
   useEffect(() => {
-    latest.current = onChange
+    latestOnChange.current = onChange
   })
-  const isReady = useScriptView(host, initial, (script) => latest.current(script), labelledBy)
+  const isReady = useScriptView(host, initial, (script) => latestOnChange.current(script), labelledBy)
   useEffect(() => {
     // On touch screens the keyboard would cover the page.
     const text = host.current?.shadowRoot?.querySelector<HTMLElement>('[contenteditable]')
@@ -51,9 +51,9 @@ function useScriptView(
     let dispose = (): void => undefined
     let isDisposed = false
     const load = async () => {
-      const { scriptView } = await import('./script-view.ts')
+      const { createScriptView } = await import('./script-view.ts')
       if (isDisposed) return
-      dispose = scriptView({ root, initial, label, onChange })
+      dispose = createScriptView({ root, initial, label, onChange })
       setIsReady(true)
     }
     load().catch(setFailure)

@@ -48,7 +48,7 @@ interface ScriptViewOptions {
 }
 
 /** Creates an editor and returns a function that disposes of it. The Tab key leaves the editor, as in any field. */
-export function scriptView({ root, initial, label, onChange }: ScriptViewOptions): () => void {
+export function createScriptView({ root, initial, label, onChange }: ScriptViewOptions): () => void {
   const language = new Compartment()
   const onUpdate = EditorView.updateListener.of(({ docChanged, state, startState, view }) => {
     if (!docChanged) return
@@ -62,7 +62,7 @@ export function scriptView({ root, initial, label, onChange }: ScriptViewOptions
     state: EditorState.create({
       doc: initial,
       extensions: [
-        // Keeps CRLF line endings, so that the form can offer to convert them.
+        // This keeps CRLF line endings, so that the form can offer to convert them.
         EditorState.lineSeparator.of('\n'),
         lineNumbers(),
         history(),

@@ -1,4 +1,4 @@
-import { incomplete, isApiError } from '../../api/api-error.ts'
+import { incompleteError, isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import type { FormValues } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
@@ -14,8 +14,8 @@ export interface Draft {
 
 /** A job without its cluster, and the limits of a batch. */
 export function requestOf({ script, nodeIds }: Draft, values: FormValues) {
-  if (script.trim() === '') throw incomplete('Enter a script.')
-  if (nodeIds?.length === 0) throw incomplete('Select at least one node.')
+  if (script.trim() === '') throw incompleteError('Enter a script.')
+  if (nodeIds?.length === 0) throw incompleteError('Select at least one node.')
   const timeoutMinutes = wholeNumber(values['timeoutMinutes'])
   const deliverMinutes = wholeNumber(values['deliverWithinMinutes'])
   const maxConcurrency = wholeNumber(values['maxConcurrency'])
@@ -66,7 +66,9 @@ export async function submitBatches(
 ): Promise<string[]> {
   if (count <= maxPerRequest) return [await submitBatch(request, target, count)]
   if (count > maxPerRequest * maxBatches) {
-    throw incomplete(`At most ${(maxPerRequest * maxBatches).toLocaleString('en')} clusters can be selected at once.`)
+    throw incompleteError(
+      `At most ${(maxPerRequest * maxBatches).toLocaleString('en')} clusters can be selected at once.`,
+    )
   }
   const parts = partsOf(await idsOf({ target, count }))
   const batchIds: string[] = []
@@ -77,7 +79,7 @@ export async function submitBatches(
   return batchIds
 }
 
-/** Skips selected clusters that were removed since they were selected, and shows their names. */
+/** Submits one batch. Skips clusters that were removed since they were selected, and shows their names. */
 async function submitBatch(request: BatchRequest, target: Target, expectedCount: number): Promise<string> {
   try {
     return (await unwrap(api.POST('/api/v1/jobs/batch', { body: { ...request, target, expectedCount } }))).batchId

@@ -23,13 +23,13 @@ interface Segment {
 const escapeSequence =
   /\u001b(?:\[([0-?]*)[ -/]*([@-~])|[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[ -/]+[0-~]|[0-~]|\[[0-?]*[ -/]*$|$)/g
 
-// Also characters that change the direction of the text, because they could disguise it.
-const unsafe = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g
+// These include characters that change the direction of the text, because they could disguise it.
+const unsafeCharacters = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069]/g
 
 /** Converts a line of terminal output to plain text. */
-export const plainText = (line: string): string => line.replaceAll(escapeSequence, '').replaceAll(unsafe, '')
+export const plainText = (line: string): string => line.replaceAll(escapeSequence, '').replaceAll(unsafeCharacters, '')
 
-/** A carriage return restarts the line. Progress bars use it. */
+/** Returns the final state of a line. A carriage return restarts the line, as in progress bars. */
 export function finalLine(line: string): string {
   const content = line.replace(/\r+$/, '')
   return content.slice(content.lastIndexOf('\r') + 1)
@@ -48,7 +48,7 @@ export function segmentsOf(line: string, start: Style): { segments: Segment[]; e
   let style = start
   let from = 0
   const add = (to: number) => {
-    const text = line.slice(from, to).replaceAll(unsafe, '')
+    const text = line.slice(from, to).replaceAll(unsafeCharacters, '')
     if (text !== '') segments.push({ text, style })
   }
   for (const { index, 0: sequence, 1: parameters = '', 2: command } of line.matchAll(escapeSequence)) {
@@ -66,7 +66,7 @@ export const endStyle = (line: string, start: Style): Style =>
 
 const colours = [undefined, 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', undefined] as const
 
-const changes: Record<number, Style> = {
+const styleChanges: Record<number, Style> = {
   1: { bold: true },
   2: { colour: 'grey' },
   3: { italic: true },
@@ -92,7 +92,7 @@ function styleAfter(before: Style, parameters: string): Style {
       const colour = hasIndex ? indexedColour(codes[at + 2] ?? 0) : nearestColour(codes.slice(at + 2, at + 5))
       style = { ...style, [code === 38 ? 'colour' : 'background']: colour }
       at += hasIndex ? 2 : 4
-    } else style = code === 0 ? {} : { ...style, ...(changes[code] ?? basicColour(code)) }
+    } else style = code === 0 ? {} : { ...style, ...(styleChanges[code] ?? basicColour(code)) }
   }
   return style
 }
@@ -121,7 +121,7 @@ function nearestColour([red = 0, green = 0, blue = 0]: readonly number[]): Colou
   return colours[Number(red > middle) + 2 * Number(green > middle) + 4 * Number(blue > middle)]
 }
 
-/** Highlighted matches of a line, because each is an element. */
+/** Maximum number of highlighted matches of a line, because each is an element. */
 const maxMatches = 200
 
 /** Splits segments at the first matches of a pattern with the flag `g`. */

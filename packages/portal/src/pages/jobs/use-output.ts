@@ -30,7 +30,7 @@ type Change = (before: LiveOutput) => Partial<LiveOutput>
 async function followOutput(jobId: string, signal: AbortSignal, onChange: (change: Change) => void): Promise<void> {
   const read = outputReader()
   let offset = 0
-  let failures = 0
+  let failureCount = 0
   let pauseMs = shortestPauseMs
   while (!signal.aborted) {
     try {
@@ -42,7 +42,7 @@ async function followOutput(jobId: string, signal: AbortSignal, onChange: (chang
         }),
       )
       if (signal.aborted) return
-      failures = 0
+      failureCount = 0
       offset = page.nextOffset
       const newParts = read(page.items)
       onChange(({ parts }) => ({
@@ -56,19 +56,19 @@ async function followOutput(jobId: string, signal: AbortSignal, onChange: (chang
       await pause(pauseMs, signal)
     } catch (failure) {
       if (signal.aborted) return
-      failures += 1
+      failureCount += 1
       onChange(() => ({ failure }))
-      await pause(backOffMs(failures, failure), signal)
+      await pause(backOffMs(failureCount, failure), signal)
     }
   }
 }
 
 // Hidden tabs should not cause requests.
 async function untilVisible(signal: AbortSignal): Promise<void> {
-  while (document.hidden && !signal.aborted) await event(document, 'visibilitychange', signal)
+  while (document.hidden && !signal.aborted) await waitForEvent(document, 'visibilitychange', signal)
 }
 
-const event = (target: EventTarget, name: string, signal: AbortSignal): Promise<void> =>
+const waitForEvent = (target: EventTarget, name: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     target.addEventListener(name, () => resolve(), { once: true, signal })
     signal.addEventListener('abort', () => resolve(), { once: true })

@@ -35,7 +35,7 @@ export function InstallDialog({
     const call = api.POST('/api/v1/modules/{id}/install', { params: { path: { id } }, body })
     const { jobId, events } = await unwrap(call)
     const accepted = allowed.filter((type) => events.includes(type))
-    // Sent even if no event is accepted, because otherwise an earlier decision would apply to the reinstalled module.
+    // An empty list is also sent, because otherwise an earlier decision would apply to the reinstalled module.
     if (mayAllow && events.length > 0 && installed === undefined) await setEvents(id, accepted)
     void refreshModules()
     onClose()
@@ -104,7 +104,7 @@ export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
     // For an upgrade, the user allows events in the details of the module.
     const isUpgrade = modules?.items.some(({ id }) => id === installation.moduleId) === true
     if (!mayAllow || installation.events.length === 0 || isUpgrade) return finish(installation)
-    // Resets an earlier decision, which would otherwise apply to the reinstalled module if the user closed the dialog.
+    // This resets an earlier decision. It would otherwise apply to the reinstalled module if the user closed the dialog.
     await setEvents(installation.moduleId, [])
     setAccepted(installation)
   }

@@ -123,8 +123,8 @@ interface BridgeSettings {
 }
 
 /**
- * Serves the page in a frame. Messages are accepted only from the window of the frame, which other windows cannot
- * forge.
+ * Connects the page in a frame to the portal. Messages are accepted only from the window of the frame, which other
+ * windows cannot forge.
  */
 export function useBridge(frame: RefObject<HTMLIFrameElement | null>, { moduleId, apiBasePath }: BridgeSettings): void {
   const router = useRouter()

@@ -14,7 +14,7 @@ interface ModuleTableProps {
 
 const nameId = (id: string): string => `module-${id}`
 
-const columns = (onStarted: ModuleTableProps['onStarted']): Column<ModuleEntry>[] => [
+const columnsOf = (onStarted: ModuleTableProps['onStarted']): Column<ModuleEntry>[] => [
   { title: 'Module', cell: (entry) => <Name {...entry} /> },
   { title: 'Version', cell: (entry) => <Version {...entry} /> },
   { title: 'Signature', cell: ({ installed, release }) => <Signature of={installed ?? release} /> },
@@ -29,7 +29,7 @@ const columns = (onStarted: ModuleTableProps['onStarted']): Column<ModuleEntry>[
 ]
 
 export const ModuleTable = ({ entries, onStarted }: ModuleTableProps) => (
-  <Table label="Modules" columns={columns(onStarted)} rows={entries} keyOf={({ id }) => id} />
+  <Table label="Modules" columns={columnsOf(onStarted)} rows={entries} keyOf={({ id }) => id} />
 )
 
 const Name = ({ id, name, description }: ModuleEntry) => (

@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react'
 import { useHasPermission } from '../../api/account.ts'
 import { api, unwrap } from '../../api/client.ts'
 import { pollEvery } from '../../api/query.ts'
-import { defined } from '../../lib/search.ts'
+import { withoutUndefined } from '../../lib/search.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
 import { EmptyState, Loaded } from '../../ui/state.tsx'
@@ -27,7 +27,7 @@ export function ModulesPage() {
   const { catalog, installed, entries } = useModules()
   const openOperation = (module: string, job: string) => void navigate({ search: (old) => ({ ...old, module, job }) })
   const closeDetail = () =>
-    void navigate({ search: (old) => defined({ search: old.search, show: old.show }), resetScroll: false })
+    void navigate({ search: (old) => withoutUndefined({ search: old.search, show: old.show }), resetScroll: false })
   const matching = entries.filter((entry) => matchesFilter(entry, search))
   return (
     <Page

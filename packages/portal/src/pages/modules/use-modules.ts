@@ -20,7 +20,7 @@ export interface ModuleEntry {
 /** Whether an installation, upgrade or removal of the module is running. */
 export const hasOperation = ({ jobId }: Pick<Module, 'jobId'>): boolean => jobId !== undefined
 
-/** Whether the module serves requests. It does so during an upgrade. */
+/** Whether the module serves requests, including during an upgrade. */
 export const isServing = ({ state }: Pick<Module, 'state'>): boolean => state === 'Running' || state === 'Upgrading'
 
 const [soonSeconds, listSeconds, catalogSeconds] = [2, 10, 30]

@@ -44,7 +44,7 @@ function OrganisationList() {
         fetchPage={(page, signal) =>
           unwrap(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: pageRows } }, signal }))
         }
-        columns={columns(setNewTenant, setEdited)}
+        columns={columnsOf(setNewTenant, setEdited)}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 organisation' : `${total} organisations`)}
         empty={
@@ -60,7 +60,7 @@ function OrganisationList() {
   )
 }
 
-const columns = (
+const columnsOf = (
   onAddAdministrator: (organisation: Organisation) => void,
   onEditQuotas: (organisation: Organisation) => void,
 ): VirtualColumn<Organisation>[] => [

@@ -129,7 +129,7 @@ const TokenHint = ({ setup: { hint } }: StepProps) => (
   </Loaded>
 )
 
-// Browsers do not include UTC.
+// The lists of browsers do not include UTC.
 const zones = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 
 // The list is searchable, because there are hundreds of time zones.

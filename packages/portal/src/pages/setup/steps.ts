@@ -1,5 +1,5 @@
 import type { ApiError } from '../../api/api-error.ts'
-import { type SetupForm, errorOf } from './setup-form.ts'
+import { errorOf, type SetupForm } from './setup-form.ts'
 
 /** The steps of the wizard in order, with the fields of each. */
 export const steps = [
@@ -27,10 +27,10 @@ export const stepFrom = (name: StepName, offset: number): StepName => {
 /** The requested step, or an earlier one that is incomplete. */
 export function reachableStep(requested: string | undefined, form: SetupForm): StepName {
   const place = indexOfStep(requested)
-  const isOpen = (fields: readonly (keyof SetupForm)[]) =>
+  const isIncomplete = (fields: readonly (keyof SetupForm)[]) =>
     fields.some((name) => errorOf[name](form[name]) !== undefined)
-  const open = steps.slice(0, place).find(({ fields }) => isOpen(fields))
-  return (open ?? steps[place] ?? steps[0]).name
+  const incompleteStep = steps.slice(0, place).find(({ fields }) => isIncomplete(fields))
+  return (incompleteStep ?? steps[place] ?? steps[0]).name
 }
 
 /** The first step with a field that the platform has rejected. Undefined if it has rejected none. */

@@ -5,11 +5,11 @@ import { configurationQuery } from '../../api/account.ts'
 import { ApiError, isApiError } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
 import { signIn } from '../../api/sign-in.ts'
-import { setPreference, getPreference } from '../../lib/preferences.ts'
+import { getPreference, setPreference } from '../../lib/preferences.ts'
 import type { FormValues } from '../../ui/form.tsx'
-import { type SetupForm, initialForm, mergeValues, withoutSecrets } from './setup-form.ts'
+import { initialForm, mergeValues, type SetupForm, withoutSecrets } from './setup-form.ts'
 import { checkToken, complete, howToRetrieve } from './completion.ts'
-import { reachableStep, stepFrom, rejectedStep, type StepName } from './steps.ts'
+import { reachableStep, rejectedStep, stepFrom, type StepName } from './steps.ts'
 
 const draftName = 'setup'
 const draftSeconds = 7 * 24 * 3600
@@ -54,7 +54,7 @@ export function useSetup(): Setup {
   const { step: requestedStep } = useSearch({ from: '/setup' })
   const requested = requestedStep ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
   const step = reachableStep(requested, form)
-  useDraft(form, step)
+  useStoredDraft(form, step)
 
   const show = (name: StepName) => navigate({ to: '/setup', search: { step: name } })
   const goToSignIn = async () => {
@@ -68,8 +68,8 @@ export function useSetup(): Setup {
   useEffect(() => {
     if (isComplete) onComplete()
   }, [isComplete])
-  const finish = async (all: SetupForm) => {
-    const refreshToken = await complete(all)
+  const finish = async (completeForm: SetupForm) => {
+    const refreshToken = await complete(completeForm)
     forgetSetup()
     try {
       await signIn({ refreshToken })
@@ -80,12 +80,12 @@ export function useSetup(): Setup {
     return navigate({ to: '/dashboard', replace: true })
   }
   const next = async (values: FormValues) => {
-    const all = mergeValues(form, values)
-    setForm(all)
+    const newForm = mergeValues(form, values)
+    setForm(newForm)
     setRejection(undefined)
     try {
-      if (step === 'token') await checkToken(all)
-      await (step === 'review' ? finish(all) : show(stepFrom(step, 1)))
+      if (step === 'token') await checkToken(newForm)
+      await (step === 'review' ? finish(newForm) : show(stepFrom(step, 1)))
     } catch (error) {
       if (isApiError(error, 'setup_already_complete')) return goToSignIn()
       const rejected = error instanceof ApiError ? rejectedStep(error) : undefined
@@ -108,7 +108,7 @@ export function useSetup(): Setup {
   }
 }
 
-function useDraft(form: SetupForm, step: StepName): void {
+function useStoredDraft(form: SetupForm, step: StepName): void {
   const draft = JSON.stringify({ step, ...withoutSecrets(form) })
   useEffect(() => setPreference(draftName, draft, draftSeconds), [draft])
 }

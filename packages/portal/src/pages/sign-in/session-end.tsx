@@ -13,7 +13,8 @@ export const SessionEnd = () => overlay.useContent()
 
 /**
  * Called when the session of the tab has ended or belongs to another user. A tab with unsaved input shows a sign-in
- * dialog over the page; any other tab shows the sign-in page. Returns whether the same user is signed in again.
+ * dialog over the page. Any other tab shows the sign-in page or, for another user, reloads. Returns whether the same
+ * user is signed in again.
  */
 export async function recoverSession(href: string, showSignInPage: () => void): Promise<boolean> {
   const user = queries.getQueryData(meQuery.queryKey)
@@ -36,7 +37,7 @@ async function signInAgain(user: User, current: User | undefined, href: string):
   try {
     const { SignInAgain } = await import('./sign-in-again.tsx')
     await new Promise<void>((resolve) =>
-      overlay.show(<SignInAgain user={user} initial={current} returnTo={href} onSignedIn={resolve} />),
+      overlay.show(<SignInAgain user={user} initialOther={current} returnTo={href} onSignedIn={resolve} />),
     )
     overlay.show(undefined)
     return true

@@ -13,7 +13,7 @@ import { withTimeToRetry } from './use-sign-in.ts'
 interface SignInAgainProps {
   user: UserNames & { id: string }
   /** Another user who has signed in. */
-  initial: UserNames | undefined
+  initialOther: UserNames | undefined
   returnTo: string
   onSignedIn: () => void
 }
@@ -22,8 +22,8 @@ interface SignInAgainProps {
  * Lets the same user sign in again, in this dialog or in another tab. Another user can continue only without the
  * unsaved input.
  */
-export function SignInAgain({ user, initial, returnTo, onSignedIn }: SignInAgainProps) {
-  const [other, setOther] = useState(initial)
+export function SignInAgain({ user, initialOther, returnTo, onSignedIn }: SignInAgainProps) {
+  const [other, setOther] = useState(initialOther)
   const check = async () => {
     const current = await readUser()
     if (current?.id === user.id) onSignedIn()

@@ -76,7 +76,7 @@ const choicesQuery = {
 }
 
 // The maximum length that the platform stores.
-const maxReturnPath = 500
+const maxReturnPathLength = 500
 
 /** The identity providers. Users of directories sign in with the password form. */
 export function Providers({ returnTo }: { returnTo: string | undefined }) {
@@ -121,6 +121,6 @@ function startUrl(
   const url = URL.parse(authorizeUrl ?? '')
   const allowedOrigins = [location.origin, publicUrl && URL.parse(publicUrl)?.origin]
   if (url === null || !allowedOrigins.includes(url.origin)) return undefined
-  if (returnTo !== undefined && returnTo.length <= maxReturnPath) url.searchParams.set('returnTo', returnTo)
+  if (returnTo !== undefined && returnTo.length <= maxReturnPathLength) url.searchParams.set('returnTo', returnTo)
   return url.href
 }

@@ -3,9 +3,9 @@ import { useEffect, useEffectEvent, useState } from 'react'
 import { meQuery } from '../../api/account.ts'
 import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 import { queries } from '../../api/query.ts'
-import { type SignInProof, signIn } from '../../api/sign-in.ts'
+import { signIn, type SignInProof } from '../../api/sign-in.ts'
 import { language } from '../../lib/language.ts'
-import { defined } from '../../lib/search.ts'
+import { withoutUndefined } from '../../lib/search.ts'
 import { showToast } from '../../ui/toast.tsx'
 import { safeReturnPath } from './return-path.ts'
 
@@ -43,7 +43,7 @@ export function useSignIn() {
   const exchangeCode = async (signInCode: string) => {
     if (exchangedCodes.has(signInCode)) return
     exchangedCodes.add(signInCode)
-    await navigate({ to: '/sign-in', search: defined({ returnTo: search.returnTo }), replace: true })
+    await navigate({ to: '/sign-in', search: withoutUndefined({ returnTo: search.returnTo }), replace: true })
     await openSession({ code: signInCode }).catch(async (failure: unknown) => {
       setFailure(failure)
       if (isApiError(failure, 'sign_in_code_invalid')) await continueIfSignedIn()

@@ -26,7 +26,7 @@ export function ReleaseCard({ isBusy, onStarted }: { isBusy: boolean; onStarted:
   const release: ReleaseState | undefined = check.data ?? summary.data?.update
   const isStale =
     release?.checkedAt !== undefined && check.isSuccess && check.dataUpdatedAt - Date.parse(release.checkedAt) > freshMs
-  const busy = isBusy || release?.jobId !== undefined
+  const isUpdating = isBusy || release?.jobId !== undefined
   return (
     <Card
       title="Release"
@@ -45,7 +45,7 @@ export function ReleaseCard({ isBusy, onStarted }: { isBusy: boolean; onStarted:
             <Button
               variant="primary"
               icon={ArrowUp}
-              disabled={busy}
+              disabled={isUpdating}
               onClick={() => setRequest({ action: 'apply', from: release.currentVersion, to: release.latestVersion })}
             >
               Update to {release.latestVersion}
@@ -54,7 +54,7 @@ export function ReleaseCard({ isBusy, onStarted }: { isBusy: boolean; onStarted:
           {release.previousVersion !== undefined && (
             <Button
               icon={Undo2}
-              disabled={busy}
+              disabled={isUpdating}
               onClick={() =>
                 setRequest({ action: 'rollback', from: release.currentVersion, to: release.previousVersion ?? '' })
               }

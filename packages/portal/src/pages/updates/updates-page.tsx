@@ -25,18 +25,23 @@ export const UpdatesPage = () => (
 )
 
 function Updates() {
-  const { running } = useHistory()
-  // Stays set after the end of the update, so that the result remains visible.
-  const [followed, setFollowed] = useState<string>()
-  if (running !== undefined && running.id !== followed) setFollowed(running.id)
+  const { runningJob } = useHistory()
+  // The id is kept after the end of the update, so that the result remains visible.
+  const [followedJobId, setFollowedJobId] = useState<string>()
+  if (runningJob !== undefined && runningJob.id !== followedJobId) setFollowedJobId(runningJob.id)
   return (
     <>
-      {followed !== undefined && (
+      {followedJobId !== undefined && (
         <Card title="Progress">
-          <OperationProgress key={followed} jobId={followed} title={titleOf} after={(job) => <ReloadNote {...job} />} />
+          <OperationProgress
+            key={followedJobId}
+            jobId={followedJobId}
+            title={titleOf}
+            after={(job) => <ReloadNote {...job} />}
+          />
         </Card>
       )}
-      <ReleaseCard isBusy={running !== undefined} onStarted={setFollowed} />
+      <ReleaseCard isBusy={runningJob !== undefined} onStarted={setFollowedJobId} />
       <HistoryCard />
     </>
   )

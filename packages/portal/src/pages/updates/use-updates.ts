@@ -1,5 +1,5 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { api, unwrap, type Schemas } from '../../api/client.ts'
+import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { ApiError, isApiError } from '../../api/api-error.ts'
 import { pollEvery } from '../../api/query.ts'
 
@@ -7,7 +7,7 @@ export type UpdateCheck = Schemas['UpdateCheck']
 export type JobSummary = Schemas['JobSummary']
 
 const minuteMs = 60_000
-const shownJobs = 8
+const maxShownJobs = 8
 
 /** The result of an update check. It is not polled, because each check reads the release repository. */
 export const checkQuery = queryOptions({
@@ -15,12 +15,15 @@ export const checkQuery = queryOptions({
   queryFn: () => unwrap(api.GET('/api/v1/platform/updates/check')),
   staleTime: minuteMs,
   // The platform has already retried if the repository is unreachable.
-  retry: (failures, error) =>
-    failures < 3 && error instanceof ApiError && error.isTransient && !isApiError(error, 'release_source_unreachable'),
+  retry: (failureCount, error) =>
+    failureCount < 3 &&
+    error instanceof ApiError &&
+    error.isTransient &&
+    !isApiError(error, 'release_source_unreachable'),
 })
 
 const jobsOf = async (type: 'PlatformUpdate' | 'PlatformRollback'): Promise<JobSummary[]> =>
-  (await unwrap(api.GET('/api/v1/jobs', { params: { query: { type, pageSize: shownJobs } } }))).items
+  (await unwrap(api.GET('/api/v1/jobs', { params: { query: { type, pageSize: maxShownJobs } } }))).items
 
 const isRunning = ({ completedAt }: JobSummary): boolean => completedAt === undefined
 
@@ -29,13 +32,13 @@ const historyQuery = queryOptions({
   queryKey: ['updates', 'history'],
   queryFn: async () => {
     const jobs = (await Promise.all([jobsOf('PlatformUpdate'), jobsOf('PlatformRollback')])).flat()
-    return jobs.toSorted((one, other) => other.createdAt.localeCompare(one.createdAt)).slice(0, shownJobs)
+    return jobs.toSorted((one, other) => other.createdAt.localeCompare(one.createdAt)).slice(0, maxShownJobs)
   },
   refetchInterval: pollEvery(10),
 })
 
 export function useHistory() {
   const query = useQuery(historyQuery)
-  const running = query.data?.find(isRunning)
-  return { query, running }
+  const runningJob = query.data?.find(isRunning)
+  return { query, runningJob }
 }

@@ -6,7 +6,7 @@ import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { Form } from '../../ui/form.tsx'
 import { webhooksKey } from './deliveries.tsx'
-import { AddressField, ClusterSelector, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
+import { AddressField, ClusterSelector, EventChoice, eventsProblem, subscriptionsOf } from './webhook-fields.tsx'
 import styles from './webhooks.module.css'
 
 /** Adds a webhook and shows its secret, which the platform returns only once. */
@@ -47,7 +47,7 @@ function WebhookForm({ onCreated }: { onCreated: (secret: string) => void }) {
   return (
     <Form submitLabel="Add webhook" actions={<CancelButton />} onSubmit={({ url = '' }) => create(url.trim())}>
       <AddressField />
-      <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
+      <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? eventsProblem(events) : undefined} />
       <ClusterSelector selector={selector} onChange={setSelector} />
     </Form>
   )

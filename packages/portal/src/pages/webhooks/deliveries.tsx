@@ -100,15 +100,15 @@ const reasons: Readonly<Record<NonNullable<Attempt['error']>, string>> = {
   unsuccessful_status: 'rejected',
 }
 
-const shownAttempts = 3
+const maxShownAttempts = 3
 
 function DeliveryAttempts({ delivery: { attempts, nextAttemptAt } }: { delivery: Delivery }) {
-  const earlier = attempts.length - shownAttempts
+  const earlierCount = attempts.length - maxShownAttempts
   if (attempts.length === 0 && nextAttemptAt === undefined) return 'None'
   return (
     <ol className={styles['attempts']}>
-      {earlier > 0 && <li>{earlier} earlier</li>}
-      {attempts.slice(-shownAttempts).map((attempt) => (
+      {earlierCount > 0 && <li>{earlierCount} earlier</li>}
+      {attempts.slice(-maxShownAttempts).map((attempt) => (
         <li key={attempt.at}>{attemptText(attempt)}</li>
       ))}
       {nextAttemptAt !== undefined && (

@@ -12,7 +12,7 @@ import { Form } from '../../ui/form.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showErrorToast, showToast } from '../../ui/toast.tsx'
 import { Deliveries, webhooksKey } from './deliveries.tsx'
-import { AddressField, ClusterSelector, EventChoice, noEvents, subscriptionsOf } from './webhook-fields.tsx'
+import { AddressField, ClusterSelector, EventChoice, eventsProblem, subscriptionsOf } from './webhook-fields.tsx'
 import styles from './webhooks.module.css'
 
 type Webhook = Schemas['Webhook']
@@ -37,7 +37,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
   const [events, setEvents] = useDraft('events', before.events)
   const [selector, setSelector] = useDraft('selector', before.selector ?? '')
   // Undefined until the user changes it, because the platform may disable the webhook while the form is open.
-  const [chosen, setChosen] = useDraft<boolean | undefined>('enabled', undefined)
+  const [chosenEnabled, setChosenEnabled] = useDraft<boolean | undefined>('enabled', undefined)
   const [isRemoving, setIsRemoving] = useState(false)
   const [isRotating, setIsRotating] = useState(false)
   const [secret, setSecret] = useState<string>()
@@ -51,7 +51,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
       ...(url !== before.url && { url }),
       ...(events.toSorted().join() !== before.events.toSorted().join() && { events: subscriptionsOf(events) }),
       ...(text !== (before.selector ?? '') && { selector: text || null }),
-      ...(chosen !== undefined && chosen !== webhook.enabled && { enabled: chosen }),
+      ...(chosenEnabled !== undefined && chosenEnabled !== webhook.enabled && { enabled: chosenEnabled }),
     }
     if (Object.keys(body).length === 0) {
       showToast('No changes to save')
@@ -59,7 +59,7 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
     }
     setBefore(await unwrap(api.PATCH('/api/v1/webhooks/{id}', { params, body })))
     await queries.invalidateQueries({ queryKey: webhooksKey })
-    setChosen(undefined)
+    setChosenEnabled(undefined)
     showToast('Webhook updated')
     return true
   }
@@ -121,10 +121,10 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
         <CheckField
           label="Enabled"
           hint="Events are posted to this address."
-          checked={chosen ?? webhook.enabled}
-          onChange={setChosen}
+          checked={chosenEnabled ?? webhook.enabled}
+          onChange={setChosenEnabled}
         />
-        <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? noEvents(events) : undefined} />
+        <EventChoice chosen={events} onChange={setEvents} problem={wasSubmitted ? eventsProblem(events) : undefined} />
         <ClusterSelector selector={selector} onChange={setSelector} />
       </Form>
       <Deliveries webhookId={webhook.id} />

@@ -15,7 +15,7 @@ interface EventChoiceProps {
   problem: string | undefined
 }
 
-export const noEvents = (chosen: readonly string[]): string | undefined =>
+export const eventsProblem = (chosen: readonly string[]): string | undefined =>
   chosen.length === 0 ? 'Choose at least one event.' : undefined
 
 export function subscriptionText(name: string): string {

@@ -6,12 +6,12 @@ import { useKnownLabels } from '../../clusters/label-queries.ts'
 import { NoClusters } from './empty.tsx'
 import styles from './widgets.module.css'
 
-const site = 'platform/site'
-const preference = 'breakdown'
+const siteKey = 'platform/site'
+const preferenceName = 'breakdown'
 const maxValues = 20
 
 const titles: Record<string, string> = {
-  [site]: 'Site',
+  [siteKey]: 'Site',
   'platform/type': 'Type',
   'platform/os': 'Operating system',
   'platform/arch': 'Architecture',
@@ -21,13 +21,13 @@ const titles: Record<string, string> = {
 /** The number of clusters of each site, or of each value of another label. */
 export function ClusterBreakdown() {
   const labels = useKnownLabels(true)
-  const [chosen, setChosen] = useState(() => getPreference(preference) ?? site)
-  const label = labels.find(({ key }) => key === chosen) ?? labels.find(({ key }) => key === site) ?? labels[0]
+  const [chosen, setChosen] = useState(() => getPreference(preferenceName) ?? siteKey)
+  const label = labels.find(({ key }) => key === chosen) ?? labels.find(({ key }) => key === siteKey) ?? labels[0]
   if (label === undefined) return <NoClusters />
   const values = label.values.toSorted((a, b) => b.clusterCount - a.clusterCount)
   const highest = values[0]?.clusterCount ?? 1
   const choose = (key: string) => {
-    setPreference(preference, key)
+    setPreference(preferenceName, key)
     setChosen(key)
   }
   return (

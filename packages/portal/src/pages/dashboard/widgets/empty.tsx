@@ -9,7 +9,7 @@ export const EmptyWidget = ({ text, to, label }: { text: string; to: LinkProps; 
   </p>
 )
 
-/** Links to the registration if the user may register a cluster. */
+/** States that there are no clusters, with a link to the registration if the user may register one. */
 export const NoClusters = () =>
   useHasPermission('clusters:write') ? (
     <EmptyWidget text="No clusters yet." to={{ to: '/clusters/register' }} label="Register a cluster" />

@@ -34,8 +34,8 @@ function AttentionList({ counts, selector }: { counts: readonly number[]; select
     queryKey: ['clusters', 'attention', selector, ...counts],
     enabled: hasAny,
     queryFn: async () => {
-      const counted = statuses.filter((_status, index) => (counts[index] ?? 0) > 0)
-      const pages = counted.map((status) =>
+      const nonEmptyStatuses = statuses.filter((_status, index) => (counts[index] ?? 0) > 0)
+      const pages = nonEmptyStatuses.map((status) =>
         unwrap(
           api.GET('/api/v1/clusters', {
             params: { query: { status, pageSize, ...(selector !== undefined && { selector }) } },

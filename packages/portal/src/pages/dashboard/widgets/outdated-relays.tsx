@@ -18,17 +18,17 @@ export function OutdatedRelays() {
   const { data } = useQuery({
     queryKey: ['labels', key],
     queryFn: () => unwrap(api.GET('/api/v1/clusters/labels', { params: { query: { key } } })),
-    // Reads the labels of all clusters, and versions change rarely.
+    // This query reads the labels of all clusters, and versions change rarely.
     staleTime: 600_000,
   })
   const outdated = (data?.items[0]?.values ?? []).filter(({ value }) => isOutdated(value, version))
   const count = outdated.reduce((sum, { clusterCount }) => sum + clusterCount, 0)
   if (count === 0) return null
   const versions = outdated.map(({ value }) => value).slice(0, maxVersions)
-  return <Named selector={`${key} in (${versions.join(',')})`} count={count} version={version} />
+  return <OutdatedLine selector={`${key} in (${versions.join(',')})`} count={count} version={version} />
 }
 
-function Named({ selector, count, version }: { selector: string; count: number; version: string }) {
+function OutdatedLine({ selector, count, version }: { selector: string; count: number; version: string }) {
   const { data } = useQuery({
     queryKey: [...clusterListKey, 'outdated', selector],
     queryFn: () => unwrap(api.GET('/api/v1/clusters', { params: { query: { selector, pageSize: maxNames } } })),

@@ -2,8 +2,8 @@ import {
   type CallError,
   type CallMessage,
   type FrameContext,
-  type PortalMessage,
   parseMessage,
+  type PortalMessage,
   type ResponseMessage,
 } from './messages.ts'
 import { isModulePath } from './module-path.ts'
@@ -72,7 +72,7 @@ const allowedHeaders = new Set([
   'if-unmodified-since',
 ])
 const maxRequestBytes = 4 * 1024 * 1024
-// Applies after decompression, because a compressed response of 4.5 MB can be a thousand times as large.
+// This limit applies after decompression, because a compressed response of 4.5 MB can be a thousand times as large.
 const maxResponseBytes = 8 * 1024 * 1024
 
 export interface CallOptions {

@@ -1,6 +1,6 @@
 const maxLength = 2000
 
-// Other characters must be percent-encoded. The query consists of visible ASCII.
+// Other characters of the path must be percent-encoded. The query consists of visible ASCII characters except `#`.
 const pathPattern = /^((?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)+)(?:\?[\u0021-\u0022\u0024-\u007e]*)?$/i
 
 /**
@@ -10,7 +10,7 @@ const pathPattern = /^((?:\/(?:[\w.~!$&'()*+,;=:@-]|%[0-9a-f]{2})*)+)(?:\?[\u002
 export function isModulePath(path: unknown, basePaths: readonly string[]): path is string {
   if (typeof path !== 'string' || path.length > maxLength) return false
   const [, rawPath] = pathPattern.exec(path) ?? []
-  const decodedPath = rawPath === undefined ? undefined : decoded(rawPath)
+  const decodedPath = rawPath === undefined ? undefined : decode(rawPath)
   if (rawPath === undefined || decodedPath === undefined) return false
   const isTraversal = decodedPath.split('/').some((segment) => segment === '.' || segment === '..')
   if (isTraversal || /[\\\0]/.test(decodedPath)) return false
@@ -18,7 +18,7 @@ export function isModulePath(path: unknown, basePaths: readonly string[]): path 
 }
 
 // Escapes that are not UTF-8 make the path invalid.
-function decoded(text: string): string | undefined {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {
