@@ -19,7 +19,7 @@ const maxAttempts = 8
 const AllowedEvents = z.array(z.object({ id: z.string(), atMs: z.number() }))
 const CooldownRecord = z.object({ passed: z.string().optional(), refusedAtMs: z.number().optional() })
 
-/** `refusedAtMs` is the time of the last event that a cooldown refused. */
+/** `refusedAtMs` is the time of the newest event that a cooldown refused. */
 export function parseCooldown(item: Item | undefined) {
   const { passed, refusedAtMs } = CooldownRecord.parse(item ?? {})
   return { passed, refusedAtMs, allowedEvents: AllowedEvents.parse(JSON.parse(passed ?? '[]')) }
@@ -44,7 +44,7 @@ export async function claimCooldown({
   const ttl = nowSeconds() + retentionSeconds
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
-    const { passed, allowedEvents } = parseCooldown(await get(key))
+    const { passed, refusedAtMs = 0, allowedEvents } = parseCooldown(await get(key))
     if (allowedEvents.some(({ id }) => id === eventId)) return true
     const condition = { passed: unchanged(passed) }
     const blockingEvent = allowedEvents.findLast((event) => Math.abs(atMs - event.atMs) < cooldownMs)
@@ -54,7 +54,11 @@ export async function claimCooldown({
     } else {
       // The notification of a later event also covers this one.
       if (blockingEvent.atMs > atMs) return false
-      const set = { refusedAtMs: atMs, ttl, ...keys.due(clusterId, blockingEvent.atMs + cooldownMs) }
+      const set = {
+        refusedAtMs: Math.max(refusedAtMs, atMs),
+        ttl,
+        ...keys.due(clusterId, blockingEvent.atMs + cooldownMs),
+      }
       if (await tryUpdate(key, { set }, condition)) return false
     }
   }

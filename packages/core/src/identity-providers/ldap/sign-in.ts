@@ -1,4 +1,5 @@
 import { type Origin } from '../../caller.ts'
+import { elapsedMs } from '../../clock.ts'
 import { bulkhead, untilAborted } from '../../lib/async.ts'
 import { type Attempt, countAndCompare, failAccepted, rejectAttempt } from '../../accounts/credential.ts'
 import { type SignedIn } from '../../accounts/session.ts'
@@ -9,9 +10,8 @@ import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 import { authenticate, type Lookup } from './ldap.ts'
 import { describeProblem } from './test.ts'
 
+/** The total time limit. Each directory may use an equal share of the time that is left. */
 const timeoutMs = 6000
-/** The minimum timeout for one directory, unless the total of `timeoutMs` ends before. */
-const minShareMs = 1500
 
 /** Limits concurrent lookups, because a directory that hangs delays each of them for seconds. */
 const maxConcurrentLookups = 32
@@ -58,11 +58,11 @@ const findMatch = (
   origin: Origin,
 ): Promise<Match | undefined> =>
   limitConcurrency('', maxConcurrentLookups, async () => {
-    const deadline = AbortSignal.timeout(timeoutMs)
-    const shareMs = Math.max(minShareMs, timeoutMs / directories.length)
-    for (const provider of directories) {
-      if (deadline.aborted) break
-      const signal = AbortSignal.any([deadline, AbortSignal.timeout(shareMs)])
+    const untilMs = elapsedMs() + timeoutMs
+    for (const [index, provider] of directories.entries()) {
+      const leftMs = untilMs - elapsedMs()
+      if (leftMs <= 0) break
+      const signal = AbortSignal.timeout(Math.ceil(leftMs / (directories.length - index)))
       try {
         const identity = await untilAborted(signal, () => authenticate(provider, lookup, signal))
         if (identity !== undefined) return { provider, identity }
