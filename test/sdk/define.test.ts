@@ -63,6 +63,7 @@ test.for([
   ['an id that is not kebab-case', { ...validModule, id: 'Sample' }, '"Sample"'],
   ['an empty id', { ...validModule, id: '' }, '""'],
   ['a version that is not SemVer', { ...validModule, version: '1.0' }, '1.0'],
+  ['text after the version', { ...validModule, version: '1.2.3junk' }, '1.2.3junk'],
   ['an invalid name of a health check', { ...validModule, healthChecks: { 'a b': healthyCheck } }, 'a b'],
   ['a job id with a slash', { ...validModule, jobs: { 'x/y': job(60) } }, 'x/y'],
   ['an interval of 0 seconds', { ...validModule, jobs: { beat: job(0) } }, '0 seconds'],

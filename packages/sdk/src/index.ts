@@ -35,8 +35,8 @@ const kebabCase = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
 
 /**
  * Declares a module and returns its frozen definition. Throws `TypeError` if the id of the module or a job or the name
- * of a check is not kebab-case, the version does not start with three numbers, two entries of a slot have the same id,
- * or a job interval is not a whole number of 1 to 86,400 seconds.
+ * of a check is not kebab-case, the version is not SemVer, two entries of a slot have the same id, or a job interval is
+ * not a whole number of 1 to 86,400 seconds.
  */
 export function defineModule(definition: ModuleDefinition): Readonly<ModuleDefinition> {
   const problem = problemOf(definition)
@@ -44,10 +44,12 @@ export function defineModule(definition: ModuleDefinition): Readonly<ModuleDefin
   return Object.freeze(definition)
 }
 
+const semVer = /^\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?$/
+
 function problemOf({ id, version, slots = [], healthChecks = {}, jobs = {} }: ModuleDefinition): string | undefined {
   const invalidName = [id, ...Object.keys(healthChecks), ...Object.keys(jobs)].find((name) => !kebabCase.test(name))
   if (invalidName !== undefined) return `${JSON.stringify(invalidName)} is not kebab-case.`
-  if (!/^\d+\.\d+\.\d+/.test(version)) return `its version ${JSON.stringify(version)} is not SemVer.`
+  if (!semVer.test(version)) return `its version ${JSON.stringify(version)} is not SemVer.`
   const slotNames = slots.map((slot) => `${slot.slotId}/${slot.id}`)
   const duplicate = slotNames.find((name, index) => slotNames.indexOf(name) !== index)
   if (duplicate !== undefined) return `it has two slots ${duplicate}.`

@@ -97,7 +97,10 @@ async function targetsOf(
     }
   }
   if (targets.size > maxRepositories) problems.push(`${registry}: only ${maxRepositories} repositories are scanned.`)
-  return [...targets.values()].slice(0, maxRepositories)
+  const scanned = [...targets.values()].slice(0, maxRepositories)
+  // If a scan reaches the time limit, the next one starts elsewhere.
+  const start = Math.floor(Math.random() * scanned.length)
+  return [...scanned.slice(start), ...scanned.slice(0, start)]
 }
 
 async function listRepositories(
