@@ -68,7 +68,7 @@ export const pauseMsOf = (count: number): number => Math.min(longestPauseMs, fir
 /** Requests the cancellation of a batch. Does nothing if the batch has finished. */
 export async function cancelBatch(api: Api, batchId: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/batch/{batchId}/cancel', { params: { path: { batchId } } })
-  if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
+  if (error && error.error !== 'batch_already_finished') await unwrap(Promise.resolve({ error, response }))
 }
 
 /** Splits clusters into batches within the limit of the API: 500 jobs. */

@@ -102,10 +102,10 @@ export async function printOutput(
   await printer.end()
 }
 
-// A job that has ended returns 409, which is not an error here.
+// That the job has already ended is not an error here.
 async function cancelJob(api: Api, id: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } })
-  if (error && response.status !== 409) await unwrap(Promise.resolve({ error, response }))
+  if (error && error.error !== 'job_already_finished') await unwrap(Promise.resolve({ error, response }))
 }
 
 /** Prints why a job ended unless the exit code shows it, and returns the exit code. */
