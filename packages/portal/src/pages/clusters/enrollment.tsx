@@ -14,6 +14,7 @@ import { Tabs } from '../../ui/tabs.tsx'
 import { isTrialAddress } from '../setup/trial-address.ts'
 import { type Cluster, clusterQuery, isNotFound } from './cluster-queries.ts'
 import styles from './clusters.module.css'
+import { installCommand } from './install-command.ts'
 
 export interface IssuedToken {
   relayCommand: string
@@ -199,7 +200,7 @@ function partsOf(command: string) {
   const [variable = ''] = start.split(' ')
   const server = start.slice(start.lastIndexOf(' ') + 1)
   const [name = ''] = variable.split('=')
-  const install = `${download} && export ${variable} && sudo --preserve-env=${name} node platform-relay.mjs install --server ${server}`
+  const install = `${download} && export ${variable} && ${installCommand(name, server)}`
   return { variable, server, install }
 }
 

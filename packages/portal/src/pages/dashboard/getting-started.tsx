@@ -7,6 +7,7 @@ import { getPreference, setPreference } from '../../lib/preferences.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
 import { CopyField } from '../../ui/copy.tsx'
+import { installCommand } from '../clusters/install-command.ts'
 import { ExampleLinks } from '../jobs/examples.tsx'
 import { isTrialAddress } from '../setup/trial-address.ts'
 import styles from './dashboard.module.css'
@@ -113,10 +114,7 @@ function useSteps(): Step[] {
             The command shown at registration is a trial: the relay stops when you log out. As a systemd service, it
             starts with the machine, and scripts run as another user. Export the enrollment token first:
           </p>
-          <CopyField
-            label="Command to install the relay"
-            text={`sudo --preserve-env=PLAT_ENROLLMENT_TOKEN node platform-relay.mjs install --server ${server}`}
-          />
+          <CopyField label="Command to install the relay" text={installCommand('PLAT_ENROLLMENT_TOKEN', server)} />
           <p>The page of the registration also describes containers and Kubernetes, which are not detected here.</p>
         </>
       ),
