@@ -5,8 +5,8 @@ const maxStyleLength = 256
 
 // Sequences that set colours and styles (SGR) or erase to the end of the line, line ends, and other characters that
 // control a terminal or reorder text.
-// oxlint-disable-next-line no-control-regex -- terminals are controlled by these characters
 const tokenPattern =
+  // oxlint-disable-next-line no-control-regex -- terminals are controlled by these characters
   /\u001b\[([\d;:]{0,64})m|\u001b\[0?K|\r\n|(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]|\n/gu
 // oxlint-disable-next-line no-control-regex -- as above
 const unfinishedToken = /(?:\u001b(?:\[[\d;:]{0,64})?|\r)$/

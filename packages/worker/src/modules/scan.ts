@@ -2,6 +2,7 @@ import { readCatalog, storeCatalog } from '@platform/core/modules/catalog/catalo
 import { type CatalogRelease, type CatalogRepositoryRecord } from '@platform/core/modules/catalog/record'
 import { elapsedMs, now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
+import { jitter } from '@platform/core/id'
 import { log } from '@platform/core/log'
 import { forEachLimit } from '@platform/core/lib/async'
 import { registryClientFor } from '@platform/core/modules/registries'
@@ -99,7 +100,7 @@ async function targetsOf(
   if (targets.size > maxRepositories) problems.push(`${registry}: only ${maxRepositories} repositories are scanned.`)
   const scanned = [...targets.values()].slice(0, maxRepositories)
   // If a scan reaches the time limit, the next one starts elsewhere.
-  const start = Math.floor(Math.random() * scanned.length)
+  const start = Math.floor(jitter() * scanned.length)
   return [...scanned.slice(start), ...scanned.slice(0, start)]
 }
 
