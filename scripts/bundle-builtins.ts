@@ -36,7 +36,7 @@ function staticAccess({ entries, moduleRequest }: StaticImport): string {
   return targets.map((target) => `const ${target}=${access};`).join('')
 }
 
-/** Replaces `import('x')`: the module's members, and the module as its default export. */
+/** Returns the code that replaces `import('x')`: a promise of the module's members, with the module as `default`. */
 const dynamicAccess = (name: string): string =>
   `Promise.resolve({__proto__:${builtinAccess(name)},default:${builtinAccess(name)}})`
 

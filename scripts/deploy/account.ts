@@ -24,7 +24,7 @@ const howTo = {
  */
 export async function findAccount(): Promise<Account> {
   const regionFromEnvironment = process.env['AWS_REGION'] || process.env['AWS_DEFAULT_REGION']
-  // Any client resolves region and credentials as the SDK does.
+  // All clients of the SDK resolve the region and the credentials in the same way.
   const { config } = new LambdaClient(regionFromEnvironment ? { region: regionFromEnvironment } : {})
   const region = await config.region().catch((cause: unknown) => {
     throw new CliError('usage', `No AWS region is set. ${howTo.region}`, cause)

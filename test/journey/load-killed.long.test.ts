@@ -9,9 +9,9 @@ import { runRelayCommand } from '../support/relay-command.ts'
 import { readWrittenLines } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-const kills = 4
+const killCount = 4
 const responsesBetweenKills = 60
-const clients = 4
+const clientCount = 4
 
 async function expectStored(
   api: Platform,
@@ -72,8 +72,8 @@ test('a kill under load loses no acknowledged change, repeats no job, and keeps 
   const load = new Load(targets)
   const { acknowledged } = load
 
-  for (let kill = 0; kill < kills; kill++) {
-    await load.untilKilled(clients, responsesBetweenKills, () => platform.kill())
+  for (let kill = 0; kill < killCount; kill++) {
+    await load.untilKilled(clientCount, responsesBetweenKills, () => platform.kill())
     await platform.restart()
     await expectStored(api, acknowledged)
   }

@@ -197,7 +197,7 @@ test.runIf(isLong)('every function loads from its archive alone and reports its 
 test('archives contain the assets that their function serves', async () => {
   for (const name of functionNames) {
     const source = await readFile(join(root, `functions/${name}.ts`), 'utf8')
-    const files = [...source.matchAll(/\basset(?:Bytes)?\('([\w.-]+)'\)/g)].map(([, file = '']) => file).toSorted()
+    const files = [...source.matchAll(/\b(?:load|read)Asset\('([\w.-]+)'\)/g)].map(([, file = '']) => file).toSorted()
     expect(files, name).toEqual(servedAssets[name] ?? [])
   }
   const { 'dist/relay.mjs': relay = Buffer.of() } = unzipSync(zips.get('meta') ?? Buffer.of())

@@ -179,7 +179,7 @@ interface RelayIdentity {
   key: KeyObject
 }
 
-export function wrongRelayClaims(validToken: string, own: RelayIdentity, other: RelayIdentity): Forgeries {
+export function forgedRelayTokens(validToken: string, own: RelayIdentity, other: RelayIdentity): Forgeries {
   const { claims, withHeader, withClaims } = changesOf(validToken, own.key)
   return {
     'the key of another relay': withHeader({}, other.key),

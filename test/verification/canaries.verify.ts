@@ -3,7 +3,7 @@ import { expectStatus } from '../conformance/support/answer.ts'
 import { connect } from '../conformance/support/platform.ts'
 import { freePorts } from '../support/free-ports.ts'
 import { PlatformProcess } from '../support/platform.ts'
-import { usePlatformSecrets, useProviders, useRelay } from './canaries/fixtures.ts'
+import { exercisePlatformSecrets, exerciseProviders, exerciseRelay } from './canaries/fixtures.ts'
 import { misuse } from './canaries/misuse.ts'
 import { startRecorder } from './canaries/recorder.ts'
 import { randomSecret, type Secret, SecretSearch } from './canaries/search.ts'
@@ -45,8 +45,12 @@ test('secrets appear only in the response that issues them', async () => {
   const { url, exchanges } = recorder
   const credentials = { username: 'admin', password }
   const api = await connect({ baseUrl: url, ...credentials })
-  const relay = await useRelay(api)
-  const usedSecrets = [...relay.secrets, ...(await useProviders(api)), ...(await usePlatformSecrets(platform, api))]
+  const relay = await exerciseRelay(api)
+  const usedSecrets = [
+    ...relay.secrets,
+    ...(await exerciseProviders(api)),
+    ...(await exercisePlatformSecrets(platform, api)),
+  ]
   const { accessToken } = await api.signIn()
   const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
   const kinds = oneOfEachKind([...usedSecrets, ...secretsOf(exchanges)])

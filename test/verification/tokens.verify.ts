@@ -15,7 +15,7 @@ import {
   malformedTokens,
   platformSigningKeys,
   wrongClaims,
-  wrongRelayClaims,
+  forgedRelayTokens,
   wrongSignatures,
 } from '../support/forged-tokens.ts'
 import { decodedPath, jsonRequest, send, type TestRequest, type TestResponse } from '../support/request.ts'
@@ -135,7 +135,7 @@ test('operations for relays reject every wrong token', async () => {
     const forgeries: Forgeries = {
       ...wrongSignatures(validToken, createPublicKey(ownRelay.key)),
       ...malformedTokens(validToken),
-      ...wrongRelayClaims(validToken, ownRelay, otherRelay),
+      ...forgedRelayTokens(validToken, ownRelay, otherRelay),
       ...others,
       'an access token': tokenOf(user.headers),
     }

@@ -110,8 +110,8 @@ export function matchesEtag(etag: string | undefined, { env }: HttpContext): boo
 
 // Error messages contain no values, because values can be secret.
 function validateResponse(schema: z.ZodType, text: string): void {
-  const received: unknown = JSON.parse(text)
-  const extraPaths = extraFieldPaths(received, schema.parse(received), '')
+  const body: unknown = JSON.parse(text)
+  const extraPaths = extraFieldPaths(body, schema.parse(body), '')
   if (extraPaths.length > 0)
     throw new Error(`The response has fields that the contract does not define: ${extraPaths.join(', ')}`)
 }

@@ -39,7 +39,7 @@ export async function serve(definition: ModuleDefinition): Promise<void> {
   else await serveLambda(definition, environment, new RuntimeApi(runtimeApi))
 }
 
-// On Lambda, instances start themselves. An instance whose id differs from the manifest never does (PLAT-MOD-5001).
+// On Lambda, instances start themselves, unless the module id differs from the manifest (PLAT-MOD-5001).
 function withStartPolicy({ id }: ModuleDefinition, environment: ModuleEnvironment, log: Logger): ModuleEnvironment {
   const { expectedId = id, runtimeApi } = environment
   const isExpected = id === expectedId

@@ -30,7 +30,7 @@ import {
   encodeToken,
   malformedTokens,
   signEdDsa,
-  wrongRelayClaims,
+  forgedRelayTokens,
   wrongSignatures,
 } from '../../support/forged-tokens.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
@@ -88,7 +88,7 @@ test('accepts a token for its path and body only', async () => {
 
 test.for(['claims', 'signatures', 'format'] as const)('rejects tokens with invalid %s', async (kind) => {
   const forgedTokens = {
-    claims: () => wrongRelayClaims(validToken, relay, otherRelay),
+    claims: () => forgedRelayTokens(validToken, relay, otherRelay),
     signatures: () => wrongSignatures(validToken, createPublicKey(relay.key)),
     format: () => malformedTokens(validToken),
   }

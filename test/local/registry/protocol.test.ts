@@ -157,7 +157,7 @@ test('accepts concurrent pushes of the same content', async () => {
 
 const config = '{}'
 const image = manifestOf(config, 'layer')
-const both = manifestOf(config, 'layer', { manifests: [] as unknown[] })
+const imageAndIndex = manifestOf(config, 'layer', { manifests: [] as unknown[] })
 const member = `"manifests":[{"digest":"${digestOf(config)}","size":2}]`
 
 test.for([
@@ -169,7 +169,7 @@ test.for([
   ['has an annotation that is not a string', image.replace('{', '{"annotations":{"n":1},'), 'MANIFEST_INVALID'],
   ['has an artifact type that is not a string', image.replace('{', '{"artifactType":1,'), 'MANIFEST_INVALID'],
   ['has no config', JSON.stringify({ schemaVersion: 2, layers: [] }), 'MANIFEST_INVALID'],
-  ['is an image and an index', both.replace('"manifests":[]', member), 'MANIFEST_INVALID'],
+  ['is an image and an index', imageAndIndex.replace('"manifests":[]', member), 'MANIFEST_INVALID'],
   ['has an invalid digest', image.replaceAll('sha256:', 'sha256:../'), 'MANIFEST_INVALID'],
   ['names a missing blob', manifestOf(config, 'another layer'), 'MANIFEST_BLOB_UNKNOWN'],
 ] as const)('rejects a manifest that %s', async ([, manifest, code]) => {

@@ -196,19 +196,19 @@ async function run(folder: string) {
   return { ...program, target: targetOf(program.address), version }
 }
 
-async function update({ target }: Awaited<ReturnType<typeof run>>, release: StagedRelease, steps: number) {
+async function update({ target }: Awaited<ReturnType<typeof run>>, release: StagedRelease, stepCount: number) {
   const before = await target.current()
   await target.stage(release)
-  if (steps > 1) await target.shift(identityOf(release), 10)
-  if (steps > 2) await target.shift(identityOf(release), 100)
-  if (steps > 3) await target.commit(identityOf(release), before)
+  if (stepCount > 1) await target.shift(identityOf(release), 10)
+  if (stepCount > 2) await target.shift(identityOf(release), 100)
+  if (stepCount > 3) await target.commit(identityOf(release), before)
 }
 
 test('after a kill at any step the platform serves the committed release, or ends with advice if it is missing', async () => {
   await using folder = await temporaryFolder()
   let committedVersion = 'checkout'
   for (const release of isLong ? [two, stagedCheckout, one] : [one]) {
-    for (const steps of isLong ? [1, 2, 3, 4] : [4]) {
+    for (const stepCount of isLong ? [1, 2, 3, 4] : [4]) {
       await using platform = await run(folder.path)
       const version = committedVersion === 'checkout' ? checkout.version : committedVersion
       expect(await platform.target.current()).toMatchObject({ version })
@@ -217,8 +217,8 @@ test('after a kill at any step the platform serves the committed release, or end
         committedVersion,
         committedVersion,
       ])
-      await update(platform, release, steps)
-      if (steps === 4) committedVersion = release === stagedCheckout ? 'checkout' : release.version
+      await update(platform, release, stepCount)
+      if (stepCount === 4) committedVersion = release === stagedCheckout ? 'checkout' : release.version
       expect((await currentIn(join(folder.path, 'data'))) ?? 'checkout').toBe(committedVersion)
     }
   }

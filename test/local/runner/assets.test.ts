@@ -24,8 +24,8 @@ test.runIf(isLong)('rebuilds only assets that are older than their sources', asy
   expect(await readFile(join(folder.path, 'relay.mjs'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node/)
   expect(await readFile(join(folder.path, 'hello.mjs'), 'utf8')).toContain('/modules/hello')
 
-  const pinnedFile = join(folder.path, 'pinned')
-  await pinAssets(folder.path, pinnedFile)
+  const pinnedFolder = join(folder.path, 'pinned')
+  await pinAssets(folder.path, pinnedFolder)
   const builtAt = await changedAt()
   await buildAssets(folder.path)
   expect(await changedAt()).toEqual(builtAt)
@@ -37,7 +37,7 @@ test.runIf(isLong)('rebuilds only assets that are older than their sources', asy
   expect(othersAt).toEqual(builtAt.slice(1))
 
   await writeFile(join(folder.path, 'portal.pack'), 'another version')
-  expect(unpackFiles(await readFile(join(pinnedFile, 'portal.pack'))).files.size).toBeGreaterThan(0)
+  expect(unpackFiles(await readFile(join(pinnedFolder, 'portal.pack'))).files.size).toBeGreaterThan(0)
 })
 
 test('a failed rebuild keeps the old asset at a start, and fails a deployment', async () => {

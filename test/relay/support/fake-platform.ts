@@ -59,7 +59,7 @@ export class FakePlatform {
   program = ''
   /** The relay version of each heartbeat, including failed heartbeats. */
   readonly versions: string[] = []
-  /** Heartbeats of this version make the platform unavailable. */
+  /** After a heartbeat of this version, all heartbeats fail until `failing` is cleared. */
   fatalVersion: string | undefined
   relayId = ''
   nodeIds: string[] = []

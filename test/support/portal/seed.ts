@@ -40,10 +40,10 @@ const settings = {
 }
 
 export async function seed(api: Platform): Promise<SeedIds> {
-  const installing = expectStatus(await (await api.admin).post('/api/v1/modules/hello/install', {}), 202)
+  const installation = expectStatus(await (await api.admin).post('/api/v1/modules/hello/install', {}), 202)
   const ids = await seedOrganisation(api)
   for (const [path, body] of Object.entries(settings)) expectStatus(await (await api.admin).post(path, body), 201)
-  await waitForJobEnd(api, installing)
+  await waitForJobEnd(api, installation)
   return { ...ids, moduleId: 'hello' }
 }
 

@@ -16,7 +16,7 @@ const providers = '/api/v1/platform/identity/providers'
 const unreachableAddress = '127.0.0.1:9'
 
 /** Configures identity providers with secrets, and tests them while they are unreachable. */
-export async function useProviders(api: Platform): Promise<Secret[]> {
+export async function exerciseProviders(api: Platform): Promise<Secret[]> {
   const admin = await api.admin
   const [clientSecret, bindPassword] = [randomSecret('client'), randomSecret('bind')]
   const base = 'dc=example,dc=com'
@@ -34,7 +34,7 @@ export async function useProviders(api: Platform): Promise<Secret[]> {
   ]
 }
 
-export async function usePlatformSecrets(platform: PlatformProcess, api: Platform): Promise<Secret[]> {
+export async function exercisePlatformSecrets(platform: PlatformProcess, api: Platform): Promise<Secret[]> {
   const { secretsUrl, accessKeyId, registry } = await readRuntimeFile(platform.dataDir)
   const client = new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId))
   const password = randomSecret('registry')
@@ -61,7 +61,7 @@ export async function usePlatformSecrets(platform: PlatformProcess, api: Platfor
 }
 
 /** Runs a script on a real relay. Returns the relay's private key and its output. */
-export async function useRelay(api: Platform): Promise<{ secrets: Secret[]; output: string }> {
+export async function exerciseRelay(api: Platform): Promise<{ secrets: Secret[]; output: string }> {
   await using folder = await temporaryFolder()
   const cluster = await api.newCluster()
   await using relay = runRelayCommand(cluster.relayCommand, folder.path)

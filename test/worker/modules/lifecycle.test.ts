@@ -39,7 +39,7 @@ function idOf(command: string): string {
   return how === undefined ? name : misbehavingId(how as Failure, hook as Hook)
 }
 
-const shortLimits = { hookMs: 1000, probeMs: 300 }
+const shortLimits = { hookMs: 1000, probeTimeoutMs: 300 }
 const navSlots: NavSlot[] = [
   { slotId: 'nav.primary', id: 'calm', label: 'Calm', icon: 'sailboat', route: '/modules/calm', order: 200 },
 ]
@@ -229,7 +229,7 @@ describe('warnings', () => {
 async function runModule(command: string, { isLoaded = true } = {}) {
   const runtime = moduleProcesses()
   const module = await candidate(runtime, command)
-  if (isLoaded) await runLifecycle(runtime, [module], { hookMs: 1000, probeMs: 0 })
+  if (isLoaded) await runLifecycle(runtime, [module], { hookMs: 1000, probeTimeoutMs: 0 })
   return { runtime, deployment: module.deployment }
 }
 

@@ -292,10 +292,10 @@ test('restart delays double from half a second to half a minute, with jitter', (
 test('counts the crashes of the last ten minutes, at most four', () => {
   const crashes = new CrashCounter()
   for (const reason of ['one', 'two', 'three', 'four']) crashes.record(reason)
-  expect(crashes).toMatchObject({ recent: 4, hasReachedLimit: false, last: 'four' })
+  expect(crashes).toMatchObject({ recentCount: 4, hasReachedLimit: false, lastReason: 'four' })
   shiftClock(599_000)
   crashes.record('five')
-  expect(crashes).toMatchObject({ recent: 5, hasReachedLimit: true, last: 'five' })
+  expect(crashes).toMatchObject({ recentCount: 5, hasReachedLimit: true, lastReason: 'five' })
   shiftClock(2000)
-  expect(crashes).toMatchObject({ recent: 1, hasReachedLimit: false, last: 'five' })
+  expect(crashes).toMatchObject({ recentCount: 1, hasReachedLimit: false, lastReason: 'five' })
 })

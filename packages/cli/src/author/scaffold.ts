@@ -119,7 +119,7 @@ const module = defineModule({
     },
   ],
 
-  // PrintOptions on the platform's health page and run every minute.
+  // Shown on the platform's health page and run every minute.
   healthChecks: {
     ${propertyOf(id)}: { tags: ['informational'], check: () => ({ status: 'Healthy' }) },
   },

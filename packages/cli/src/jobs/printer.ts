@@ -98,7 +98,7 @@ export function labelLines(name: string, bytes: Buffer): Buffer {
 export const withLineEnd = (bytes: Buffer): Buffer =>
   (bytes.at(-1) ?? newline) === newline ? bytes : Buffer.concat([bytes, Buffer.of(newline)])
 
-/** Makes the whole output of a job safe if standard output is a terminal, and otherwise returns it unchanged. */
+/** Escapes the output of a job for a terminal, unless `isRaw` is set or standard output is not a terminal. */
 export function escapeForTerminal(bytes: Buffer, isRaw: boolean): Buffer {
   const text = converterFor('stdout', isRaw, false)
   return text === undefined ? bytes : Buffer.from(text.next(bytes) + text.end())

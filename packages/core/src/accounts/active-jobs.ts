@@ -11,13 +11,13 @@ import { type Projection } from '../outbox/run-projections.ts'
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
  * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota.
- * Projections count ended jobs in the item of counts, which they write anyway. When an item is full, they are
+ * Projections count ended jobs in the organisation's counters, which they write anyway. When an item is full, they are
  * subtracted from the items, so an item may become negative.
  */
 
 const shardCount = 4
 
-/** Returns the keys of the items that share the count, followed by that of the item of counts. */
+/** Returns the keys of the items that share the count, followed by the key of the organisation's counters. */
 export const activeJobsKeys = (organisationId: string): keys.Key[] => [
   ...Array.from({ length: shardCount }, (_, shard) => keys.activeJobs(organisationId, shard)),
   keys.organisationCounts(organisationId),
@@ -78,7 +78,7 @@ export const admissionWrites = (organisationId: string, id: string, jobCount: nu
 
 /** Returns writes that spread new jobs over the items with the most room. Throws `limit_reached` beyond the quota. */
 export async function retryAdmission(organisationId: string, jobCount: number): Promise<WriteItem[]> {
-  const items = await itemsWithoutEnded(organisationId)
+  const items = await subtractEndedJobs(organisationId)
   const counts = parseCounts(items)
   const ownLimit = counts[0]?.limit
   if (ownLimit === undefined) ownLimits.delete(organisationId)
@@ -100,7 +100,7 @@ export async function retryAdmission(organisationId: string, jobCount: number): 
 }
 
 /** Subtracts the ended jobs from the items, and returns the items. A concurrent subtraction has the same effect. */
-async function itemsWithoutEnded(organisationId: string): Promise<(Item | undefined)[]> {
+async function subtractEndedJobs(organisationId: string): Promise<(Item | undefined)[]> {
   const itemKeys = activeJobsKeys(organisationId)
   const items = await getConsistent(itemKeys)
   const ended = endedIn(items)

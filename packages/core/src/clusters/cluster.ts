@@ -6,7 +6,7 @@ import {
 } from '@platform/contract/cluster'
 import type { Permission } from '@platform/contract/permission'
 import { observe } from './downtime.ts'
-import { jobsByStatus } from './counters.ts'
+import { endedJobCounts } from './counters.ts'
 import { hiddenWrites, removedWrite } from './removed.ts'
 import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
 import { wakeRelay } from '../aws/wake-relay.ts'
@@ -284,7 +284,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
     statusCountWrite(record, record.status, undefined),
     ...leaveSiteWrites(organisationId, record.siteId),
     removedWrite(organisationId, id),
-    ...hiddenWrites(organisationId, jobsByStatus(record)),
+    ...hiddenWrites(organisationId, endedJobCounts(record)),
     ...(record.enrollmentId === undefined ? [] : [removal(keys.enrollment(record.enrollmentId))]),
     ...relayIdsOf(record).map((relayId) => removal(keys.relay(relayId))),
     create(keys.clusterPurge(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),

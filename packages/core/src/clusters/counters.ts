@@ -38,7 +38,7 @@ export const subtractEnded = (status: JobStatus): CounterChange['add'] => ({
 })
 
 /** Only for a cluster without active jobs: Queued and Running jobs are not included. */
-export const jobsByStatus = (cluster: Record<keyof typeof endedCounters, number>) => ({
+export const endedJobCounts = (cluster: Record<keyof typeof endedCounters, number>) => ({
   Completed: cluster.jobsCompleted,
   Failed: cluster.jobsFailed,
   Cancelled: cluster.jobsCancelled,

@@ -19,7 +19,7 @@ import { newestRecords, parseHead, type OffsetList, readPage } from '../db/offse
 import { type Order, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { validationFailed } from '../error.ts'
 
-/** Lists use eventually consistent reads, so they may lag by less than a second. */
+/** Lists use eventually consistent reads, so they may lag behind writes, usually by less than a second. */
 
 export const clustersOf = (organisationId: string): OffsetList => ({
   head: keys.clusterOffsets(organisationId),

@@ -24,7 +24,7 @@ export const exactFilterLimit = 1000
 /** Limits a search to about twelve queries, each of which returns about 9,000 names. */
 const maxNames = 100_000
 
-/** Reads with `stale` may lag behind writes by less than a second. */
+/** Reads with `stale` may lag behind writes, usually by less than a second. */
 interface ReadOptions {
   stale: boolean
 }

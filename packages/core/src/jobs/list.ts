@@ -152,7 +152,10 @@ const timeRange = ({ since, until }: JobFilter): { from?: string; to?: string } 
 
 const firstIdAt = (time: string): string => idsBefore('job', Math.max(0, Date.parse(time)))
 
-/** A cursor continues after the last job that was considered, so that each page costs the same. */
+/**
+ * A page considers a limited number of jobs. If too few of them match, its cursor continues after the last one that was
+ * considered.
+ */
 async function search(organisationId: string, range: IndexRange, filter: JobFilter, page: Page): Promise<JobMatches> {
   const { clusterId, status, type, createdBy, name } = filter
   const needsRecords =

@@ -84,7 +84,7 @@ async function tryRemoveExpired(organisation: Item, atMs: number, untilMs: numbe
   }
 }
 
-/** Returns false if the time did not suffice. Skips jobs that were created before the limit but ended after it. */
+/** Returns false if it ran out of time. Keeps jobs that were created before the retention period but ended within it. */
 async function removeExpiredOf(organisation: Item, atMs: number, untilMs: number): Promise<boolean> {
   const organisationId = String(organisation['sk'])
   const expiredMs = atMs - parseSettings(organisation).jobRetentionDays * dayMs

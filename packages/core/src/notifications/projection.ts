@@ -81,7 +81,7 @@ export async function notify(organisationId: string, notifications: readonly New
 
 const occurrencesOf = (record: OutboxRecord): Occurrence[] =>
   record.events.flatMap((event, index) => {
-    // Each event is later by a millisecond, so that lists keep the order of the events.
+    // The ids are derived from times one millisecond apart, so that lists keep the order of the events.
     const notification = summaryOf(record, event) ?? notificationOf(record.atMs + index, event)
     return notification === undefined ? [] : [{ ...notification, eventId: event.id, atMs: record.atMs }]
   })

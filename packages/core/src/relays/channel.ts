@@ -16,7 +16,7 @@ import { authenticateRelay } from './request-auth.ts'
 const keepAliveSeconds = 40
 
 interface ChannelOwner extends Pick<RelayCaller, 'relayId' | 'clusterId'> {
-  /** Identifies the start of the relay program, so that two programs with one key do not close each other's channel. */
+  /** Identifies one run of the relay program, so that two relays with one key do not close each other's channel. */
   instanceId?: string | undefined
 }
 

@@ -47,8 +47,8 @@ async function identityOf(relayId: string, isFresh: boolean): Promise<Identity |
 }
 
 /**
- * If `body` is undefined, because the gateway has not read it yet, only the other claims are verified. `isFresh`
- * rejects a revoked relay, for callers that do not read its cluster.
+ * If `body` is undefined, because it is not read yet or the request has none, its hash is not verified. `isFresh`
+ * bypasses the cache, so that a revoked relay is rejected. It is for callers that do not read the relay's cluster.
  */
 export async function authenticateRelay(
   token: string,

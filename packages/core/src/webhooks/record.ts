@@ -76,7 +76,10 @@ export const isSubscribed = ({ events }: Pick<WebhookRecord, 'events'>, type: st
       pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
   )
 
-/** Signals new work to the webhook's worker. The sweep checks the webhook in case the message is lost. */
+/**
+ * Records new work, so that a running worker keeps its lease. Also makes the webhook due, so that the sweep finds it if
+ * the queue message is lost.
+ */
 export const wakeWrite = (
   { organisationId, id }: Pick<WebhookRecord, 'organisationId' | 'id'>,
   { set, remove }: Pick<Change, 'set' | 'remove'> = {},

@@ -10,9 +10,9 @@ import { BackupError } from './manifest.ts'
  * chunk, so that reordered, missing and truncated chunks are detected.
  */
 
-const formatMark = Buffer.from('platform-backup-aes-256-gcm-1\n')
+const magicBytes = Buffer.from('platform-backup-aes-256-gcm-1\n')
 const saltBytes = 32
-const headerBytes = formatMark.length + saltBytes
+const headerBytes = magicBytes.length + saltBytes
 const chunkBytes = 65_536
 const tagBytes = 16
 /** Each guess of the passphrase takes 128 MiB of memory and about half a second. */
@@ -62,7 +62,7 @@ export const encryptWith = (passphrase: string) =>
   async function* encrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const salt = randomBytes(saltBytes)
     const key = await keyFor(passphrase, salt)
-    yield Buffer.concat([formatMark, salt])
+    yield Buffer.concat([magicBytes, salt])
     let index = 0
     for await (const { bytes, isLast } of chunksOf(source, chunkBytes)) {
       const cipher = createCipheriv('aes-256-gcm', key, nonceOf(index++, isLast))
@@ -78,7 +78,7 @@ export const decryptWith = (passphrase: string | undefined) =>
   async function* decrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const parts = source[Symbol.asyncIterator]()
     const start = await readStart(parts)
-    const isEncrypted = start.subarray(0, formatMark.length).equals(formatMark)
+    const isEncrypted = start.subarray(0, magicBytes.length).equals(magicBytes)
     const rest = { [Symbol.asyncIterator]: () => prepend(start, parts) }
     if (!isEncrypted && passphrase !== undefined) {
       throw new BackupError('The backup is not encrypted. To restore it, unset PLAT_BACKUP_PASSPHRASE_FILE.')
@@ -105,7 +105,7 @@ async function* prepend(start: Buffer, parts: AsyncIterator<Buffer>): AsyncGener
 }
 
 async function* decryptChunks(start: Buffer, parts: AsyncIterator<Buffer>, passphrase: string): AsyncGenerator<Buffer> {
-  const key = await keyFor(passphrase, start.subarray(formatMark.length, headerBytes))
+  const key = await keyFor(passphrase, start.subarray(magicBytes.length, headerBytes))
   let index = 0
   for await (const { bytes, isLast } of chunksOf(prepend(start.subarray(headerBytes), parts), chunkBytes + tagBytes)) {
     yield openChunk(key, { bytes, isLast, index: index++ })

@@ -45,7 +45,7 @@ function parseJson(text: unknown): unknown {
   }
 }
 
-/** Creates the folder if it does not exist. It appears with its marker, so a kill leaves no folder without one. */
+/** Creates the folder if it does not exist, by renaming a draft that contains the marker. */
 export async function openDemo(): Promise<Demo> {
   const existingDemo = await findDemo()
   if (existingDemo !== undefined) return existingDemo

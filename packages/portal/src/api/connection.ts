@@ -4,7 +4,7 @@ import { useSyncExternalStore } from 'react'
 // two seconds. While the connection is lost, the probe is repeated. Afterwards, pending reads are aborted and repeated.
 
 const slowMs = 1200
-const probeMs = 750
+const probeTimeoutMs = 750
 const probeEveryMs = 2000
 
 let isLost = false
@@ -34,7 +34,7 @@ function probe(): Promise<void> {
   return currentProbe
 }
 
-const probeOptions = (): RequestInit => ({ cache: 'no-store', signal: AbortSignal.timeout(probeMs) })
+const probeOptions = (): RequestInit => ({ cache: 'no-store', signal: AbortSignal.timeout(probeTimeoutMs) })
 
 /** Like `fetch`, but updates the state of the connection. */
 export async function fetchTracked(request: Request): Promise<Response> {

@@ -11,7 +11,7 @@ interface FoldedRowsOptions<Row> {
   rowAt: (index: number) => Row | undefined
   rowKey: (row: Row) => string
   isFolded: ((row: Row, newer: Row) => boolean) | undefined
-  /** Keys of the expandedKeys groups: their first rows. */
+  /** Keys of the expanded groups: their first rows. */
   expandedKeys: ReadonlySet<string>
 }
 

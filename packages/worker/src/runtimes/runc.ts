@@ -76,13 +76,13 @@ async function failureOfTrial(runFolder: string, settings: ContainerSettings): P
       userId: 0,
       socketFolder,
     }
-    return await failureOfRun(await runContainer(folder, options, settings), join(socketFolder, 'ok'))
+    return await runTrial(await runContainer(folder, options, settings), join(socketFolder, 'ok'))
   } finally {
     await removeFolder(folder)
   }
 }
 
-async function failureOfRun(
+async function runTrial(
   command: Parameters<typeof spawnWithWatchdog>[0],
   markerFile: string,
 ): Promise<string | undefined> {

@@ -3,18 +3,15 @@ import { type ReleaseOverrides, startReleaseRegistry } from '../../../support/re
 
 export const platformFunctions: readonly string[] = ['health', 'clusters', 'queue/batches']
 
-type Wish = ReleaseOverrides & { signer?: 'stranger' | false }
+type ReleaseOptions = ReleaseOverrides & { signer?: 'stranger' | false }
 
-/**
- * A registry with releases, and the settings for it. This file does not import core, which reads the settings when it
- * is imported.
- */
+/** Starts a release registry, and sets its settings. Call it before `@platform/core/config` is imported, which reads them. */
 export async function startFeed(settings: Record<string, string> = {}) {
   const registry = await startReleaseRegistry()
   Object.assign(process.env, registry.settings, { PLAT_UPDATE_BAKE_SECONDS: '1' }, settings)
 
-  async function released(version: string, wish: Wish = {}): Promise<InstalledRelease> {
-    const { digest } = await registry.push(version, wish)
+  async function released(version: string, options: ReleaseOptions = {}): Promise<InstalledRelease> {
+    const { digest } = await registry.push(version, options)
     return { version, digest, repository: `${registry.host}/${registry.repository}` }
   }
   return { released, close: () => registry[Symbol.asyncDispose]() }

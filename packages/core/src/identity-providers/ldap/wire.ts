@@ -165,7 +165,7 @@ export function isStartTlsAccepted(bytes: Buffer): boolean | undefined {
   if (bytes.length < message.to) return undefined
   const id = elementAt(bytes, message.from)
   const operation = id && elementAt(bytes, id.to)
-  const isComplete = bytes.length === message.to && operation !== undefined && operation.to <= message.to
-  if (!isComplete || operation.tag !== operations.extendedDone) throw new MalformedResponse('no response to StartTLS')
+  const isWellFormed = bytes.length === message.to && operation !== undefined && operation.to <= message.to
+  if (!isWellFormed || operation.tag !== operations.extendedDone) throw new MalformedResponse('no response to StartTLS')
   return resultOf(bytes, operation).code === 0
 }

@@ -78,7 +78,7 @@ export const Config = z.object({
     .string()
     .regex(/^(?:[0-9a-f]{64})?$/, 'must be the SHA-256 of the secret as 64 hexadecimal digits')
     .default(''),
-  /** `true`: requests that do not come from the front are not served. */
+  /** `true`: requests that do not come through this CDN or proxy are rejected with 404. */
   PLAT_FRONT_REQUIRED: z.enum(['true', 'false']).default('false'),
   /** Where signed checkpoints of audit trails are written: `s3://bucket/prefix` or a folder. Empty: nowhere. */
   PLAT_AUDIT_CHECKPOINT_TARGET: AuditCheckpointTarget.default(''),

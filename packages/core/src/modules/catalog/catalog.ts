@@ -13,20 +13,21 @@ const otherLimit = 150
 const problemLimit = 50
 const maxProblemLength = 500
 
-/** Repositories are in the order of the sources. */
 export interface Catalog {
+  /** In the order of the sources if they were read from the store. */
   repositories: readonly CatalogRepositoryRecord[]
   scan?: CatalogScanRecord
 }
+
+const inSourceOrder = (repositories: readonly CatalogRepositoryRecord[]): CatalogRepositoryRecord[] =>
+  repositories.toSorted((a, b) => a.sourceIndex - b.sourceIndex || (a.reference < b.reference ? -1 : 1))
 
 export async function readCatalog(): Promise<Catalog> {
   const items = await queryAll(keys.catalog())
   const scan = items.find(({ sk }) => sk === keys.catalogScan().sk)
   const repositories = items.filter((item) => item !== scan).map((item) => CatalogRepositoryRecord.parse(item))
   return {
-    repositories: repositories.toSorted(
-      (a, b) => a.sourceIndex - b.sourceIndex || (a.reference < b.reference ? -1 : 1),
-    ),
+    repositories: inSourceOrder(repositories),
     ...(scan && { scan: CatalogScanRecord.parse(scan) }),
   }
 }
@@ -38,7 +39,8 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   const problems = scan.problems.slice(0, problemLimit).map((problem) => problem.slice(0, maxProblemLength))
   const storedItems = new Set(before.repositories.map((repository) => JSON.stringify(itemOf(repository))))
   const newItems = repositories.map(itemOf).filter((item) => !storedItems.has(JSON.stringify(item)))
-  await batchPut([...newItems, { ...keys.catalogScan(), ...scan, problems, latest: latestVersionsJson(repositories) }])
+  const latest = latestVersionsJson(inSourceOrder(repositories))
+  await batchPut([...newItems, { ...keys.catalogScan(), ...scan, problems, latest }])
   const removals = removedRepositories.map(({ reference }) => remove(keys.catalogRepository(reference)))
   for (const batch of chunk(removals, 100)) await transact(batch)
 }

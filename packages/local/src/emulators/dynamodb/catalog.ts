@@ -4,7 +4,7 @@ import { dynamoError } from './errors.ts'
 import { recordsUnder, tableRecord, TABLE_PREFIX } from './keys.ts'
 import type { StoredTable, TableDescription } from './types.ts'
 
-/** Holds the tables in memory, and writes every change to the store. */
+/** Holds the definitions of all tables in memory, and writes every change to the store. */
 export class Catalog {
   readonly #commits: CommitLog
   readonly #tables = new Map<string, StoredTable>()

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Changes } from './commit-log.ts'
 import { constraintError, dynamoError } from './errors.ts'
-import { tokenExpiryRecord, tokenExpiryRecordsUntil, tokenRecord } from './keys.ts'
+import { tokenExpiryRecord, tokenExpiryRangeUntil, tokenRecord } from './keys.ts'
 import type { Store } from './store.ts'
 
 const WINDOW_MS = 10 * 60 * 1000
@@ -46,7 +46,7 @@ export function stageToken(changes: Changes, token: Token): void {
 }
 
 export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<void> {
-  const dueRange = { ...tokenExpiryRecordsUntil(nowMs), limit: RECORDS_PER_BATCH }
+  const dueRange = { ...tokenExpiryRangeUntil(nowMs), limit: RECORDS_PER_BATCH }
   for (;;) {
     const records: [string, string][] = await store.database.iterator(dueRange).all()
     if (records.length === 0) return

@@ -31,12 +31,12 @@ export function tokenExpiryRecord(expiresAtMs: number, token: string): string {
 }
 
 /** The range of expiry records that are due at `nowSeconds`. */
-export function expiryRecordsUntil(nowSeconds: number) {
+export function expiryRangeUntil(nowSeconds: number) {
   return { gte: 'expiry~', lt: `expiry~${String(nowSeconds + 1).padStart(SECONDS_DIGITS, '0')}` }
 }
 
 /** The range of token records that are due at `nowMs`. */
-export function tokenExpiryRecordsUntil(nowMs: number) {
+export function tokenExpiryRangeUntil(nowMs: number) {
   return { gte: 'token-expiry~', lt: `token-expiry~${String(nowMs + 1).padStart(MILLISECONDS_DIGITS, '0')}` }
 }
 

@@ -2,7 +2,7 @@ import type { Changes } from './commit-log.ts'
 import { expiryRecordOf, expiresAtSecondsOf } from './expiry-records.ts'
 import type { ExpiryRow } from './expiry-records.ts'
 import { deleteExpiredTokens } from './idempotency.ts'
-import { expiryRecordsUntil, itemPrefix } from './keys.ts'
+import { expiryRangeUntil, itemPrefix } from './keys.ts'
 import { stageWrite, writeOf } from './staging.ts'
 import type { Store } from './store.ts'
 import type { Item } from './types.ts'
@@ -22,7 +22,7 @@ export async function sweep(store: Store, nowMs: number): Promise<void> {
 }
 
 async function deleteExpiredItems(store: Store, nowSeconds: number): Promise<void> {
-  const dueRange = { ...expiryRecordsUntil(nowSeconds), limit: RECORDS_PER_BATCH }
+  const dueRange = { ...expiryRangeUntil(nowSeconds), limit: RECORDS_PER_BATCH }
   for (;;) {
     const records: [string, ExpiryRow][] = await store.database.iterator(dueRange).all()
     if (records.length === 0) return

@@ -44,7 +44,7 @@ export interface Setup {
   back: () => void
 }
 
-/** State of the wizard. All values except secrets are stored in a cookie until setup is complete. */
+/** State of the wizard. All values except secrets are stored in a cookie until setup is complete, for at most seven days. */
 export function useSetup(): Setup {
   const [draft] = useState(readDraft)
   const [form, setForm] = useState(() => initialForm(draft))

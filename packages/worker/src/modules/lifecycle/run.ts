@@ -28,7 +28,7 @@ export interface LifecycleResult {
 export interface LifecycleOptions {
   hookMs?: number
   /** Time limit for the module to become healthy after its start. */
-  probeMs?: number
+  probeTimeoutMs?: number
   /** Called before each phase of each module. `runLifecycle` throws its errors once no other work is in progress. */
   onPhase?: (moduleId: string, phase: LoadPhase) => void | Promise<void>
 }
@@ -106,7 +106,7 @@ class ModuleStart {
 
   async #becomesHealthy(): Promise<boolean> {
     const { deployment, manifest } = this.#candidate
-    const untilMs = performance.now() + (this.#options.probeMs ?? 10_000)
+    const untilMs = performance.now() + (this.#options.probeTimeoutMs ?? 10_000)
     for (;;) {
       const { isHealthy, published } = await probe(this.#runtime, deployment, manifest)
       this.result.published.push(...published)

@@ -28,7 +28,7 @@ export interface ModuleLambdaContext extends LambdaControl {
   memoryMegabytes: number
   /** Log group of all modules; if empty, each function has its own. */
   logGroup: string
-  /** Timeout of one invocation; a module has 30 seconds to stop. */
+  /** Timeout of one invocation. It exceeds the 30 seconds that a module has to stop within an invocation. */
   timeoutSeconds: number
 }
 
