@@ -43,7 +43,7 @@ export default defineConfig({
     // Verifications print their figures. Other tests print only when they fail.
     silent: isVerification ? false : 'passed-only',
     // More workers than cores, because tests spend much of their time waiting.
-    maxWorkers: 4,
+    maxWorkers: 5,
     maxConcurrency: 3,
     // Platforms under test share the compile cache.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
