@@ -19,6 +19,7 @@ retrieves the token: use the project's folder and the environment of the platfor
 
   PLAT_CONFORMANCE_USERNAME  administrator; default: admin
   PLAT_CONFORMANCE_PASSWORD  password; default on this machine: the one in docs/operations.md
+  PLAT_TEST_LONG             0: sends only a sample of the malformed requests
   PLAT_WEBHOOK_ALLOW         the platform's value: webhook deliveries are tested if it names a port of this machine
 
 Each run uses unique names and removes the resources that it created. The audit trail and organisations without users
@@ -50,8 +51,8 @@ const { status } = spawnSync(
   {
     stdio: 'inherit',
     env: {
-      ...process.env,
       PLAT_TEST_LONG: '1',
+      ...process.env,
       ...(url === undefined ? simulatorEnvironment() : { PLAT_CONFORMANCE_URL: url }),
       ...(token !== undefined && { PLAT_INITIAL_ADMIN_TOKEN: token }),
     },

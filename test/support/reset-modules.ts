@@ -7,9 +7,13 @@ import { afterAll, vi } from 'vitest'
 
 vi.resetModules()
 
-// The log of the code under test belongs to its test: vitest prints it with a failure only.
+// The output of the code under test belongs to its test: vitest prints it with a failure only.
 process.stdout.write = (text: string | Uint8Array) => {
   console.log(String(text).trimEnd())
+  return true
+}
+process.stderr.write = (text: string | Uint8Array) => {
+  console.error(String(text).trimEnd())
   return true
 }
 
