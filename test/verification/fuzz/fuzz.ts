@@ -1,10 +1,11 @@
+// Imported first, because it sets the allowed registries, which core reads when it is imported.
+import { moduleWorld } from '../../functions/module-world.ts'
 import { Session } from 'node:inspector/promises'
 import { paginateScan } from '@aws-sdk/lib-dynamodb'
 import { config } from '@platform/core/config'
 import { client } from '@platform/core/db/table'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
-import { moduleWorld } from '../../functions/module-world.ts'
 import { operationNamed } from '../../functions/operations.ts'
 import { writes } from '../../functions/writes.ts'
 import { send, type TestResponse } from '../../support/request.ts'
