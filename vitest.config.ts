@@ -54,7 +54,15 @@ export default defineConfig({
         test: {
           name: 'plain',
           include: ['test/**/*.test.ts'],
-          exclude: [...storeTests, ...deploymentTests, ...portalTests, ...conformanceTests, ...longTests],
+          // `npm run verify -- clients` installs packages, some of which contain tests.
+          exclude: [
+            '**/node_modules/**',
+            ...storeTests,
+            ...deploymentTests,
+            ...portalTests,
+            ...conformanceTests,
+            ...longTests,
+          ],
           isolate,
           setupFiles: ['test/support/reset-modules.ts'],
         },
