@@ -370,26 +370,18 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     expect(outcomes.filter((code) => code === 'invalid_credentials')).toHaveLength(32)
   })
 
-  test.skipIf(!isLong)(
-    'asks each of several directories that hang, and rejects the sign-in after six seconds',
-    async () => {
-      let binds = 0
-      respondWith(() => {
-        binds++
-        return true
-      })
-      for (let count = 0; count < 6; count++) await directory()
-      const rejections: unknown[] = []
-      const onRejection = (reason: unknown) => void rejections.push(reason)
-      process.on('unhandledRejection', onRejection)
-      onTestFinished(() => void process.off('unhandledRejection', onRejection))
-      expect(await outcome()).toBe('invalid_credentials')
-      expect(binds).toBe(6)
-      // Unhandled rejections are reported after the current tasks.
-      await new Promise(setImmediate)
-      expect(rejections).toEqual([])
-    },
-  )
+  test.skipIf(!isLong)('rejects a sign-in after six seconds if several directories hang', async () => {
+    respondWith(() => true)
+    for (let count = 0; count < 6; count++) await directory()
+    const rejections: unknown[] = []
+    const onRejection = (reason: unknown) => void rejections.push(reason)
+    process.on('unhandledRejection', onRejection)
+    onTestFinished(() => void process.off('unhandledRejection', onRejection))
+    expect(await outcome()).toBe('invalid_credentials')
+    // Unhandled rejections are reported after the current tasks.
+    await new Promise(setImmediate)
+    expect(rejections).toEqual([])
+  })
 
   test.each(['', ' ', '\t\n', '\0', '\0 a password', 'a password\0', '\u00ad\u200b', '\u3000'])(
     'does not send the password %j',

@@ -10,8 +10,10 @@ import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 import { authenticate, type Lookup } from './ldap.ts'
 import { describeProblem } from './test.ts'
 
-/** The total time limit. Each directory may use an equal share of the time that is left. */
+/** The total time limit. Each directory may use an equal share of the time that is left, but at least `minShareMs`. */
 const timeoutMs = 6000
+/** Enough for a slow directory, even if the platform has many. After four that hang, no time is left for the others. */
+const minShareMs = 1500
 
 /** Limits concurrent lookups, because a directory that hangs delays each of them for seconds. */
 const maxConcurrentLookups = 32
@@ -62,7 +64,8 @@ const findMatch = (
     for (const [index, provider] of directories.entries()) {
       const leftMs = untilMs - elapsedMs()
       if (leftMs <= 0) break
-      const signal = AbortSignal.timeout(Math.ceil(leftMs / (directories.length - index)))
+      const shareMs = Math.max(minShareMs, leftMs / (directories.length - index))
+      const signal = AbortSignal.timeout(Math.ceil(Math.min(leftMs, shareMs)))
       try {
         const identity = await untilAborted(signal, () => authenticate(provider, lookup, signal))
         if (identity !== undefined) return { provider, identity }
