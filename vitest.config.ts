@@ -28,8 +28,8 @@ const verification: TestProjectInlineConfiguration = {
     include: ['test/verification/*.verify.ts'],
     testTimeout: 4 * 3_600_000,
     hookTimeout: 3_600_000,
-    globalSetup: ['test/support/emulators.ts'],
-    setupFiles: ['test/support/without-rate-limits.ts', 'test/support/table-per-file.ts'],
+    globalSetup: ['test/support/assets.ts'],
+    setupFiles: ['test/support/without-rate-limits.ts', 'test/support/emulators.ts', 'test/support/table-per-file.ts'],
     sequence: { setupFiles: 'list' },
   },
 }
@@ -105,9 +105,9 @@ export default defineConfig({
           include: storeTests,
           exclude: longTests,
           isolate,
-          globalSetup: ['test/support/emulators.ts'],
+          globalSetup: ['test/support/assets.ts'],
           // The table's name must be set before core is imported.
-          setupFiles: ['test/support/reset-modules.ts', 'test/support/table-per-file.ts'],
+          setupFiles: ['test/support/reset-modules.ts', 'test/support/emulators.ts', 'test/support/table-per-file.ts'],
           sequence: { setupFiles: 'list' },
         },
       },

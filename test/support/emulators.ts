@@ -1,28 +1,17 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { buildAssets } from '@platform/local/assets'
-import { temporaryFolder } from './temporary-folder.ts'
+import { setAwsTransport } from '@platform/core/aws/sdk'
+import { awsEnvironment } from '@platform/local/emulators/http/environment'
+import { type RunningEmulators, startEmulators } from '@platform/local/emulators/start'
+import { transportOver } from '@platform/local/emulators/port'
 
-/** Only assets that build quickly. Tests of other assets build their own. */
-const assetNames = ['openapi.json', 'event-catalog.json', 'module-schema.json']
-
-export async function setup(): Promise<() => Promise<void>> {
-  const child = fork(new URL('emulators-process.ts', import.meta.url).pathname, { execArgv: [] })
-  const [[endpoints], assets] = await Promise.all([once(child, 'message'), builtAssets()])
-  Object.assign(process.env, endpoints as Record<string, string>, {
-    PLAT_ASSETS_DIR: assets.path,
-    AWS_REGION: 'eu-central-1',
-    AWS_ACCESS_KEY_ID: 'test',
-    AWS_SECRET_ACCESS_KEY: 'test',
-  })
-  return async () => {
-    child.disconnect()
-    await Promise.all([once(child, 'exit'), assets[Symbol.asyncDispose]()])
-  }
+// The test files of a process share its emulators.
+const globals: typeof globalThis & { emulators?: RunningEmulators } = globalThis
+if (globals.emulators === undefined) {
+  globals.emulators = await startEmulators(
+    undefined,
+    console.error,
+    new URL('emulators/hooks.ts', import.meta.url).href,
+  )
+  setAwsTransport(transportOver(globals.emulators.connect()))
 }
 
-async function builtAssets() {
-  const assets = await temporaryFolder()
-  await buildAssets(assets.path, { names: assetNames })
-  return assets
-}
+Object.assign(process.env, awsEnvironment(globals.emulators))

@@ -104,7 +104,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   const metrics = startMetrics(settings, emulators, channel)
   const environmentFor = (updateSupervisor: UpdateSupervisor) =>
     functionEnvironment(settings, context, updateSupervisor)
-  const functionHost = await startFunctions(settings, environmentFor, log)
+  const functionHost = await startFunctions(settings, environmentFor, emulators.connect, log)
   resources.defer(functionHost.close)
   const functions = { ...functionHost, invoke: metrics.withMetrics(functionHost.invoke) }
   channel.open(functions.invoke)

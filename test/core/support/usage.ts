@@ -1,6 +1,6 @@
-import { subscribe } from 'node:diagnostics_channel'
-import type { ClientRequest } from 'node:http'
+import { awsTransport } from '@platform/core/aws/sdk'
 import { client } from '@platform/core/db/table'
+import { vi } from 'vitest'
 
 /** The AWS usage of this process. The emulators' own counters include other test files. */
 export interface Usage {
@@ -14,16 +14,18 @@ export interface Usage {
 let usage: Usage = { calls: [], rounds: 0, readUnits: 0, writeUnits: 0 }
 let inFlight = 0
 
-subscribe('http.client.request.start', (message) => {
-  const { request } = message as { request: ClientRequest }
-  const action = request.getHeader('x-amz-target')?.toString().split('.')[1]
-  if (action === undefined) return
-  const isRetry = !/attempt=1\b/.test(String(request.getHeader('amz-sdk-request')))
+const transport = awsTransport()
+if (!('signer' in transport)) throw new Error('The tests of core call the emulators without HTTP.')
+const { requestHandler } = transport
+const handle = requestHandler.handle
+
+vi.spyOn(requestHandler, 'handle').mockImplementation(async (request) => {
+  const isRetry = !/attempt=1\b/.test(String(request.headers['amz-sdk-request']))
   if (inFlight++ === 0 && !isRetry) usage.rounds++
   // The client repeats calls that a busy machine answers too late.
-  if (!isRetry) usage.calls.push(action)
+  if (!isRetry) usage.calls.push(request.headers['x-amz-target']?.split('.')[1] ?? '')
+  return handle(request).finally(() => inFlight--)
 })
-subscribe('http.client.response.finish', () => inFlight--)
 
 interface Capacity {
   CapacityUnits?: number

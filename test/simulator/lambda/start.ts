@@ -20,7 +20,7 @@ export interface LambdaOptions {
   onOutput?: (functionName: string, text: string) => void
 }
 
-export interface RunningLambda extends AwsServer {
+export interface RunningLambda extends Omit<AwsServer, 'call'> {
   hold: () => void
   release: () => Promise<void>
   reap: () => Promise<void>

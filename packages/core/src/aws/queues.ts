@@ -1,11 +1,11 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from '../config.ts'
 import { log } from '../log.ts'
-import { awsTimeouts } from './sdk.ts'
+import { awsTransport } from './sdk.ts'
 
 /** Only this file calls SQS. Messages contain ids, never data. */
 
-const client = new SQSClient({ maxAttempts: 2, requestHandler: awsTimeouts })
+const client = new SQSClient({ maxAttempts: 2, ...awsTransport() })
 
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 

@@ -9,11 +9,11 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
 import { platformError } from '../error.ts'
-import { awsTimeouts } from './sdk.ts'
+import { awsTransport } from './sdk.ts'
 
 /** Only this file calls Secrets Manager. */
 
-const client = new SecretsManagerClient({ requestHandler: awsTimeouts })
+const client = new SecretsManagerClient(awsTransport())
 
 export async function readSecret(name: string): Promise<string | undefined> {
   try {

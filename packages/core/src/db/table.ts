@@ -11,7 +11,7 @@ import {
   UpdateCommand,
 } from '@aws-sdk/lib-dynamodb'
 import type { ErrorCode } from '@platform/contract/errors'
-import { awsTimeouts } from '../aws/sdk.ts'
+import { awsTransport } from '../aws/sdk.ts'
 import { config } from '../config.ts'
 import { type PlatformError, platformError, storeContention } from '../error.ts'
 import { jitter } from '../id.ts'
@@ -22,7 +22,7 @@ import { tableIndexes } from './schema.ts'
 
 /** Each of four attempts takes two seconds at most, so a call takes about ten seconds at most. */
 export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
-  new DynamoDBClient({ maxAttempts: 4, requestHandler: awsTimeouts }),
+  new DynamoDBClient({ maxAttempts: 4, ...awsTransport() }),
   { marshallOptions: { removeUndefinedValues: true } },
 )
 

@@ -1,15 +1,21 @@
 import { once } from 'node:events'
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import * as z from 'zod'
 import { newAccessKeyId, type EmulatorAddresses } from './http/environment.ts'
 import { compileCache } from '../compile-cache.ts'
 
 /** Messages between the platform and the thread of the emulators. */
-export const EmulatorsData = z.object({ dataDir: z.string(), accessKeyId: z.string(), hooks: z.url().optional() })
+export const EmulatorsData = z.object({
+  dataDir: z.string().optional(),
+  accessKeyId: z.string(),
+  hooks: z.url().optional(),
+})
 export const EmulatorUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string(), secretsUrl: z.string() })
 
 /** DynamoDB, SQS and Secrets Manager run on their own thread, so that a busy store does not block the gateway. */
 export interface RunningEmulators extends EmulatorAddresses {
+  /** Returns a port for `transportOver`, for one thread. */
+  connect: () => MessagePort
   close: () => Promise<void>
 }
 
@@ -17,11 +23,11 @@ export interface RunningEmulators extends EmulatorAddresses {
 const resourceLimits = { maxOldGenerationSizeMb: 1024 }
 
 /**
- * Selects free loopback ports. Calls `onDeath` if the thread ends. `hooks` is the URL of a module that exports
+ * Selects free loopback ports. Without `dataDir`, the data is in memory only. Calls `onDeath` if the thread ends. `hooks` is the URL of a module that exports
  * `EmulatorHooks`.
  */
 export async function startEmulators(
-  dataDir: string,
+  dataDir: string | undefined,
   onDeath: (error: Error) => void,
   hooks?: string,
 ): Promise<RunningEmulators> {
@@ -40,6 +46,11 @@ export async function startEmulators(
   return {
     ...EmulatorUrls.parse(message),
     accessKeyId: workerData.accessKeyId,
+    connect: () => {
+      const { port1, port2 } = new MessageChannel()
+      worker.postMessage(port1, [port1])
+      return port2
+    },
     close: async () => {
       worker.off('exit', reportDeath)
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window

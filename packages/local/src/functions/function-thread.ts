@@ -44,9 +44,13 @@ export class FunctionThread {
   #lastId = 0
   #hasStarted = false
 
-  constructor({ name, environment, functionsDir, suffix }: ThreadOptions, onExit: (exit: ThreadExit) => void) {
-    const workerData: FunctionThreadData = { functionsDir, suffix }
-    const options = { name, env: environment, workerData, resourceLimits }
+  constructor(
+    { name, environment, functionsDir, suffix, emulatorPort }: ThreadOptions,
+    onExit: (exit: ThreadExit) => void,
+  ) {
+    const workerData: FunctionThreadData = { functionsDir, suffix, emulatorPort }
+    const transferList = emulatorPort === undefined ? [] : [emulatorPort]
+    const options = { name, env: environment, workerData, transferList, resourceLimits }
     this.#worker = new Worker(new URL('thread.ts', import.meta.url), options)
     this.#worker.on('message', (message: typeof readyMessage | ThreadResponse) => {
       if (message === readyMessage) this.#hasStarted = true

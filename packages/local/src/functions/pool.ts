@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { Log } from '../log.ts'
 import { FunctionError } from './errors.ts'
 import { FunctionThread } from './function-thread.ts'
@@ -12,6 +13,8 @@ export interface PoolOptions {
   /** The complete environment of the functions. */
   environment: Record<string, string>
   timeoutMsOf: (functionName: string) => number
+  /** Returns a port for `transportOver` for each thread; without it, the functions use HTTP. */
+  connect?: (() => MessagePort) | undefined
   log: Log
 }
 
@@ -33,14 +36,16 @@ const restartDelayMs = 1000
 
 /** Starts the threads. Replaces a thread that ends: immediately, or after a delay if it failed to start. */
 export function startPool(options: PoolOptions): FunctionPool {
-  const { threadCount, functionsDir, suffix = '.ts', environment, timeoutMsOf, log } = options
+  const { threadCount, functionsDir, suffix = '.ts', environment, timeoutMsOf, connect, log } = options
   const { warmUpTimeoutMs = defaultWarmUpTimeoutMs } = options
   let isClosed = false
   const threads = new Map<number, FunctionThread>()
 
   const start = (slot: number) => {
     const name = `functions-${slot}`
-    const thread = new FunctionThread({ name, environment, functionsDir, suffix }, ({ reason, hasStarted }) => {
+    const emulatorPort = connect?.()
+    const threadOptions = { name, environment, functionsDir, suffix, emulatorPort }
+    const thread = new FunctionThread(threadOptions, ({ reason, hasStarted }) => {
       if (isClosed) return
       log(hasStarted ? 'a function thread ended and is replaced' : 'a function thread does not start', {
         thread: name,

@@ -1,3 +1,4 @@
+import { MessagePort } from 'node:worker_threads'
 import * as z from 'zod'
 
 /** A thread sends one response with the same id for each request. */
@@ -24,5 +25,10 @@ export interface SerializedError {
 }
 
 /** Functions are at `<functionsDir>/<name><suffix>` and export a `handler`. */
-export const FunctionThreadData = z.object({ functionsDir: z.string(), suffix: z.string() })
+export const FunctionThreadData = z.object({
+  functionsDir: z.string(),
+  suffix: z.string(),
+  /** Connection to the emulators; without it, the functions use HTTP. */
+  emulatorPort: z.instanceof(MessagePort).optional(),
+})
 export type FunctionThreadData = z.infer<typeof FunctionThreadData>

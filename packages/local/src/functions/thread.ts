@@ -3,7 +3,9 @@ import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
+import { setAwsTransport } from '@platform/core/aws/sdk'
 import { isCounted } from '@platform/core/updates/counted-error'
+import { transportOver } from '../emulators/port.ts'
 import { type LambdaContext, lambdaContext } from './context.ts'
 import {
   type ThreadResponse,
@@ -16,7 +18,8 @@ import {
 
 type Handler = (event: unknown, context: LambdaContext) => unknown
 
-const { functionsDir, suffix } = FunctionThreadData.parse(workerData)
+const { functionsDir, suffix, emulatorPort } = FunctionThreadData.parse(workerData)
+if (emulatorPort !== undefined) setAwsTransport(transportOver(emulatorPort))
 const port = parentPort
 if (port === null) throw new Error('This file runs as a worker thread only.')
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { MessagePort } from 'node:worker_threads'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import { version } from '@platform/core/lib/version'
 import { listFunctionNames } from '../function-files.ts'
@@ -30,6 +31,7 @@ type EnvironmentFor = (updateSupervisor: UpdateSupervisor) => Record<string, str
 export async function startFunctions(
   settings: Settings,
   environmentFor: EnvironmentFor,
+  connect: () => MessagePort,
   log: Log,
 ): Promise<RunningFunctions> {
   await using resources = new AsyncDisposableStack()
@@ -43,7 +45,7 @@ export async function startFunctions(
   resources.defer(host.close)
   const environment = environmentFor(host)
   const start = (namesToImport: readonly string[], release?: StoredRelease) =>
-    startVersion({ settings, environment, log }, namesToImport, release)
+    startVersion({ settings, environment, connect, log }, namesToImport, release)
 
   const release = await releaseAtStart(releasesDir, checkout, log)
   const firstVersion = await start(names.filter(servesRequests), release).catch((cause: Error) => {

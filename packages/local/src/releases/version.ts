@@ -3,7 +3,7 @@ import { releaseIdentity } from '@platform/core/updates/record'
 import { version } from '@platform/core/lib/version'
 import { compileCacheFor } from '../compile-cache.ts'
 import { timeoutMsOf } from '../function-limits.ts'
-import { startPool } from '../functions/pool.ts'
+import { type PoolOptions, startPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
 import type { Settings } from '../settings.ts'
 import type { StoredRelease } from './folder.ts'
@@ -12,6 +12,7 @@ import type { Version } from './traffic-split.ts'
 interface VersionOptions {
   settings: Pick<Settings, 'functionThreads' | 'functionsDir'>
   environment: Record<string, string>
+  connect?: PoolOptions['connect']
   /** Time limit for the import of a function; a minute by default. */
   warmUpTimeoutMs?: number
   log: Log

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { dispatch, isOperation } from './dispatch.ts'
 import { NoResponse } from '../http/error.ts'
 import type { ControlRoutes } from '../http/service.ts'
+import type { CallResponse } from '../port.ts'
 import { AwsError, isAwsError, serviceError } from './errors.ts'
 import { parseObject } from './json.ts'
 import type { Metrics } from './metrics.ts'
@@ -19,7 +20,7 @@ export class Responder {
   readonly #metrics: Metrics
   readonly #control: ControlRoutes
   readonly #accessKeyId: string | undefined
-  readonly #runningRequests = new Set<Promise<void>>()
+  readonly #runningCalls = new Set<Promise<CallResponse>>()
 
   constructor(store: Store, metrics: Metrics, control: ControlRoutes, accessKeyId?: string) {
     this.#store = store
@@ -31,31 +32,54 @@ export class Responder {
   /** Never rejects: an error becomes an error response. */
   async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      // A web page could reach this port through a host name that resolves to this machine.
-      if (!LOOPBACK_HOST.test(request.headers.host ?? '')) throw serviceError('AccessDeniedException', 'Loopback only')
-      const body = await readBody(request)
-      const run = this.#run(request, response, body)
-      this.#runningRequests.add(run)
-      await run.finally(() => this.#runningRequests.delete(run))
+      send(response, await this.#respond(request))
     } catch (error) {
       if (error instanceof NoResponse) return void (error.hangs || request.socket.destroy())
-      sendError(this.#store, response, error)
+      if (!response.destroyed) send(response, this.#errorResponse(error))
     }
+  }
+
+  /** See `Call`: any error but `NoResponse` becomes an error response. */
+  async call(target: string, body: string): Promise<CallResponse> {
+    const running = this.#perform(target, body)
+    this.#runningCalls.add(running)
+    return running.finally(() => this.#runningCalls.delete(running))
   }
 
   /** Resolves when no operation runs. */
   async idle(): Promise<void> {
-    while (this.#runningRequests.size > 0) await Promise.allSettled(this.#runningRequests)
+    while (this.#runningCalls.size > 0) await Promise.allSettled(this.#runningCalls)
   }
 
-  async #run(request: IncomingMessage, response: ServerResponse, body: string): Promise<void> {
+  async #respond(request: IncomingMessage): Promise<CallResponse> {
+    // A web page could reach this port through a host name that resolves to this machine.
+    if (!LOOPBACK_HOST.test(request.headers.host ?? '')) throw serviceError('AccessDeniedException', 'Loopback only')
+    const body = await readBody(request)
     const control = this.#control[`${request.method} ${request.url}`]
-    if (control !== undefined) return send(response, 200, control(parseObject(body || '{}')))
+    if (control !== undefined) return success(control(parseObject(body || '{}')))
     requireSigner(request, this.#accessKeyId)
-    const name = operationName(request)
-    send(response, 200, await dispatch(this.#store, this.#metrics, name, parseObject(body)))
+    if (request.method !== 'POST') throw serviceError('UnknownOperationException')
+    return this.call(String(request.headers['x-amz-target']), body)
+  }
+
+  async #perform(target: string, body: string): Promise<CallResponse> {
+    try {
+      return success(await dispatch(this.#store, this.#metrics, operationName(target), parseObject(body)))
+    } catch (error) {
+      if (error instanceof NoResponse) throw error
+      return this.#errorResponse(error)
+    }
+  }
+
+  #errorResponse(error: unknown): CallResponse {
+    if (isAwsError(error)) return { statusCode: error.statusCode, body: JSON.stringify(error.body) }
+    this.#store.report(error)
+    const type = 'com.amazonaws.dynamodb.v20120810#InternalServerError'
+    return { statusCode: 500, body: JSON.stringify({ __type: type, message: 'Internal server error' }) }
   }
 }
+
+const success = (output: object): CallResponse => ({ statusCode: 200, body: JSON.stringify(output) })
 
 /** Checks the access key of the signature, but not the signature itself. */
 function requireSigner(request: IncomingMessage, accessKeyId: string | undefined): void {
@@ -68,11 +92,9 @@ function requireSigner(request: IncomingMessage, accessKeyId: string | undefined
   }
 }
 
-function operationName(request: IncomingMessage): string {
-  const [api, name] = String(request.headers['x-amz-target']).split('.')
-  if (request.method !== 'POST' || api !== API || !name || !isOperation(name)) {
-    throw serviceError('UnknownOperationException')
-  }
+function operationName(target: string): string {
+  const [api, name] = target.split('.')
+  if (api !== API || !name || !isOperation(name)) throw serviceError('UnknownOperationException')
   return name
 }
 
@@ -90,20 +112,11 @@ function readBody(request: IncomingMessage): Promise<string> {
   })
 }
 
-function send(response: ServerResponse, statusCode: number, body: object): void {
-  const text = JSON.stringify(body)
+function send(response: ServerResponse, { statusCode, body }: CallResponse): void {
   response.writeHead(statusCode, {
     'content-type': JSON_TYPE,
-    'content-length': Buffer.byteLength(text),
+    'content-length': Buffer.byteLength(body),
     'x-amzn-requestid': randomUUID(),
   })
-  response.end(text)
-}
-
-function sendError(store: Store, response: ServerResponse, error: unknown): void {
-  if (response.destroyed) return
-  if (isAwsError(error)) return send(response, error.statusCode, error.body)
-  store.report(error)
-  const type = 'com.amazonaws.dynamodb.v20120810#InternalServerError'
-  send(response, 500, { __type: type, message: 'Internal server error' })
+  response.end(body)
 }

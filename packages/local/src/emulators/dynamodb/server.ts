@@ -21,6 +21,7 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import type { DynamoDbHooks } from '../hooks.ts'
+import type { Call } from '../port.ts'
 import { Responder } from './http.ts'
 import { Metrics } from './metrics.ts'
 import { closeStore, openStore } from './store.ts'
@@ -47,6 +48,8 @@ export interface DynamoDbOptions {
 export interface DynamoDb {
   /** Endpoint for the SDK. */
   url: string
+  /** Performs a call without HTTP. */
+  call: Call
   /** Completes running operations, then releases the port and the data. */
   close(): Promise<void>
 }
@@ -84,7 +87,8 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Dyna
 
   let closing: Promise<void> | undefined
   const close = () => (closing ??= shutDown())
-  return { url: `http://${LOOPBACK}:${portOf(server)}`, close }
+  const call: Call = (target, body) => responder.call(target, body)
+  return { url: `http://${LOOPBACK}:${portOf(server)}`, call, close }
 }
 
 function portOf(server: Server): number {

@@ -29,17 +29,20 @@ export function requireSigner(request: IncomingMessage, accessKeyId: string | un
 }
 
 /** Reads the action from `X-Amz-Target`: `SendMessage` of `AmazonSQS.SendMessage`. */
-export function actionOf(request: IncomingMessage, service: string): string {
-  const [name, action] = String(request.headers['x-amz-target'] ?? '').split('.')
+export function actionOf(target: string | string[] | undefined, service: string): string {
+  const [name, action] = String(target ?? '').split('.')
   if (name !== service || action === undefined) {
     throw new AwsServiceError('UnknownOperationException', `X-Amz-Target must name an action of ${service}.`)
   }
   return action
 }
 
-/** An empty body counts as `{}`. Throws `SerializationException` if the body is not a JSON object. */
 export async function readJson(request: IncomingMessage, maximumBytes = maximumBodyBytes): Promise<JsonObject> {
-  const text = await readText(request, maximumBytes)
+  return parseJson(await readText(request, maximumBytes))
+}
+
+/** An empty text counts as `{}`. Throws `SerializationException` if the text is not a JSON object. */
+export function parseJson(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text || '{}')
     if (isJsonObject(value)) return value

@@ -1,0 +1,68 @@
+import { MessageChannel } from 'node:worker_threads'
+import { CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb'
+import { CreateQueueCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { createTableInput } from '@platform/core/db/schema'
+import { clientSettings } from '@platform/local/emulators/http/environment'
+import { NoResponse } from '@platform/local/emulators/http/error'
+import { type Call, serveCalls, transportOver } from '@platform/local/emulators/port'
+import { startEmulators } from '@platform/local/emulators/start'
+import { expect, test } from 'vitest'
+
+const target = 'DynamoDB_20120810.GetItem'
+
+function connect(call: Call) {
+  const { port1, port2 } = new MessageChannel()
+  serveCalls(port1, call)
+  const settings = { ...clientSettings('http://127.0.0.1:9', 'key'), ...transportOver(port2), maxAttempts: 1 }
+  return { serverPort: port1, client: new DynamoDBClient(settings) }
+}
+
+const read = (client: DynamoDBClient) => client.send(new GetItemCommand({ TableName: 'table', Key: {} }))
+
+test('SDK clients reach the store and the queues over a port, with the responses and errors of HTTP', async () => {
+  const emulators = await startEmulators(undefined, console.error)
+  try {
+    const transport = transportOver(emulators.connect())
+    const http = clientSettings(emulators.dynamoDbUrl, emulators.accessKeyId)
+    const store = new DynamoDBClient({ ...http, ...transport })
+    await store.send(new CreateTableCommand(createTableInput('table')))
+    const Item = { pk: { S: 'Zoë 🚀' }, sk: { S: 'b' } }
+    const put = new PutItemCommand({ TableName: 'table', Item, ConditionExpression: 'attribute_not_exists(pk)' })
+    await store.send(put)
+    const get = new GetItemCommand({ TableName: 'table', Key: Item })
+    expect((await store.send(get)).Item).toEqual((await new DynamoDBClient(http).send(get)).Item)
+    await expect(store.send(put)).rejects.toMatchObject({ name: 'ConditionalCheckFailedException' })
+
+    const queues = new SQSClient({ ...clientSettings(emulators.sqsUrl, emulators.accessKeyId), ...transport })
+    const { QueueUrl } = await queues.send(new CreateQueueCommand({ QueueName: 'queue' }))
+    expect(QueueUrl).toMatch(emulators.sqsUrl)
+    expect(await queues.send(new SendMessageCommand({ QueueUrl, MessageBody: 'é' }))).toHaveProperty('MessageId')
+    const missing = new SendMessageCommand({ QueueUrl: `${QueueUrl}s`, MessageBody: 'é' })
+    await expect(queues.send(missing)).rejects.toMatchObject({ name: 'QueueDoesNotExist' })
+  } finally {
+    await emulators.close()
+  }
+})
+
+test('a call without a response times out', async () => {
+  const { client } = connect(() => Promise.reject(new NoResponse({ hangs: true })))
+  await expect(read(client)).rejects.toMatchObject({ name: 'TimeoutError' })
+})
+
+test('a call whose connection the emulator closes is disconnected', async () => {
+  const { client } = connect(() => Promise.reject(new NoResponse()))
+  await expect(read(client)).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
+
+test('running and later calls fail when the emulators end', async () => {
+  const called = Promise.withResolvers<string>()
+  const { client, serverPort } = connect((name) => {
+    called.resolve(name)
+    return new Promise(() => undefined)
+  })
+  const running = read(client)
+  expect(await called.promise).toBe(target)
+  serverPort.close()
+  await expect(running).rejects.toMatchObject({ code: 'ECONNRESET' })
+  await expect(read(client)).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
