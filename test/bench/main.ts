@@ -18,6 +18,7 @@ async function main(): Promise<number> {
     lists: async () => (await import('./lists.ts')).measureLists(emulators.environment, effort),
     start: async () => (await import('./one-machine.ts')).measureStart(effort),
     latency: async () => (await import('./one-machine.ts')).measureLatency(effort),
+    throughput: async () => (await import('./throughput.ts')).measureThroughput(effort),
     portal: async () => (await import('./portal.ts')).measurePortal(effort),
     'cloud-latency': async () => (await import('./cloud-latency.ts')).measureCloudLatency(effort),
   }

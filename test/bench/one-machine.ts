@@ -19,7 +19,7 @@ import { atMost, type Effort, type Section, target } from './support/section.ts'
 import { range, ratios, spread } from './support/statistics.ts'
 
 /** The platform's defaults, which differ from those of tests. */
-const settings = {
+export const platformDefaults = {
   ...withoutRateLimits,
   PLAT_HEARTBEAT_INTERVAL_SECONDS: '30',
   PLAT_SWEEP_INTERVAL_SECONDS: '60',
@@ -40,7 +40,7 @@ export async function* measureStart({ isQuick }: Effort): AsyncGenerator<Section
   for (const _ of range(isQuick ? 2 : 5)) {
     emptyMs.push(await durationOf(() => once(spawn(process.execPath, ['-e', '0']), 'exit')))
     await using stack = new AsyncDisposableStack()
-    platformMs.push(await durationOf(async () => stack.use(await PlatformProcess.start(settings))))
+    platformMs.push(await durationOf(async () => stack.use(await PlatformProcess.start(platformDefaults))))
   }
   const ratio = ratios(platformMs, emptyMs)
   yield {
@@ -55,7 +55,7 @@ export async function* measureStart({ isQuick }: Effort): AsyncGenerator<Section
 }
 
 export async function* measureLatency({ isQuick }: Effort): AsyncGenerator<Section> {
-  await using platform = await PlatformProcess.start(settings)
+  await using platform = await PlatformProcess.start(platformDefaults)
   const { url } = platform
   await platform.setUp()
   const signIn = jsonRequest('/api/v1/auth/login', options)

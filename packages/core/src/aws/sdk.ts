@@ -4,7 +4,10 @@ export const awsTimeouts = { connectionTimeout: 1000, requestTimeout: 2000, thro
 /** Settings of AWS clients that replace HTTP and signatures. */
 export interface AwsTransport {
   requestHandler: {
-    handle: (request: { headers: Record<string, string>; body: Uint8Array }) => Promise<{ response: object }>
+    handle: (
+      request: { headers: Record<string, string>; body: Uint8Array },
+      options?: { abortSignal?: AbortSignal },
+    ) => Promise<{ response: object }>
   }
   signer: { sign: <Request>(request: Request) => Promise<Request> }
 }

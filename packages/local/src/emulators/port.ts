@@ -8,6 +8,13 @@ interface CallRequest {
   /** The header `X-Amz-Target`. */
   target: string
   body: string
+  /** Whether an `AbortRequest` may follow. */
+  isAbortable: boolean
+}
+
+/** Ends a long poll. The call still gets a response. */
+interface AbortRequest {
+  abortId: number
 }
 
 export interface CallResponse {
@@ -16,17 +23,24 @@ export interface CallResponse {
 }
 
 /** Throws `NoResponse` if the caller gets no response. */
-export type Call = (target: string, body: string) => Promise<CallResponse>
+export type Call = (target: string, body: string, signal?: AbortSignal) => Promise<CallResponse>
 
 type PortResponse = { id: number; response: CallResponse | 'disconnected' }
 
 /** Performs the calls that arrive at the port. */
 export function serveCalls(port: MessagePort, call: Call): void {
-  const respond = async ({ id, target, body }: CallRequest) => {
-    const response = await call(target, body).catch(unanswered)
+  const abortable = new Map<number, AbortController>()
+  const respond = async ({ id, target, body, isAbortable }: CallRequest) => {
+    if (isAbortable) abortable.set(id, new AbortController())
+    const response = await call(target, body, abortable.get(id)?.signal).catch(unanswered)
+    abortable.delete(id)
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port is not a window
     if (response !== undefined) port.postMessage({ id, response } satisfies PortResponse)
   }
-  port.on('message', (request: CallRequest) => void respond(request))
+  port.on('message', (request: CallRequest | AbortRequest) => {
+    if ('abortId' in request) abortable.get(request.abortId)?.abort()
+    else void respond(request)
+  })
   port.unref()
 }
 
@@ -35,8 +49,14 @@ function unanswered(error: unknown): 'disconnected' | undefined {
   return 'disconnected'
 }
 
-/** Lets SDK clients call the emulators at the other end of the port, with the errors and time limits of HTTP. */
-export function transportOver(port: MessagePort): AwsTransport {
+/**
+ * Lets SDK clients call the emulators at the other end of the port, with the errors and the default time limit of HTTP.
+ * Without a time limit, a call may be a long poll.
+ */
+export function transportOver(
+  port: MessagePort,
+  timeoutMs: number | 'none' = awsTimeouts.requestTimeout,
+): AwsTransport {
   const pending = new Map<number, PromiseWithResolvers<CallResponse>>()
   let lastId = 0
   let isClosed = false
@@ -50,25 +70,32 @@ export function transportOver(port: MessagePort): AwsTransport {
   })
   port.unref()
 
-  const call = async (target: string, body: string): Promise<CallResponse> => {
-    if (isClosed) throw disconnected()
+  const send = (request: CallRequest | AbortRequest) => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port is not a window
+    port.postMessage(request)
+  }
+
+  const call = async (target: string, body: string, signal: AbortSignal | undefined): Promise<CallResponse> => {
+    if (isClosed || signal?.aborted) throw disconnected()
     const id = ++lastId
     const response = Promise.withResolvers<CallResponse>()
     pending.set(id, response)
-    const timer = setTimeout(() => response.reject(timedOut()), awsTimeouts.requestTimeout)
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port is not a window
-    port.postMessage({ id, target, body } satisfies CallRequest)
+    const timer = timeoutMs === 'none' ? undefined : setTimeout(() => response.reject(timedOut()), timeoutMs)
+    const abort = () => send({ abortId: id })
+    signal?.addEventListener('abort', abort)
+    send({ id, target, body, isAbortable: signal !== undefined })
     try {
       return await response.promise
     } finally {
       clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
       pending.delete(id)
     }
   }
   return {
     requestHandler: {
-      handle: async ({ headers, body }) => {
-        const { statusCode, body: text } = await call(headers['x-amz-target'] ?? '', utf8(body))
+      handle: async ({ headers, body }, { abortSignal } = {}) => {
+        const { statusCode, body: text } = await call(headers['x-amz-target'] ?? '', utf8(body), abortSignal)
         return { response: { statusCode, headers: {}, body: Buffer.from(text) } }
       },
     },

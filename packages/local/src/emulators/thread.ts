@@ -32,10 +32,10 @@ flushCompileCache()
 await closeRequest(port)
 await Promise.all([dynamoDb.close(), sqs.close(), secrets.close()])
 
-async function call(target: string, body: string): Promise<CallResponse> {
+async function call(target: string, body: string, signal?: AbortSignal): Promise<CallResponse> {
   const service = callsByService[target.split('.')[0] ?? '']
   if (service === undefined) throw new Error(`No service has the target ${target}.`)
-  return service(target, body)
+  return service(target, body, signal)
 }
 
 /** Serves each port that arrives. Resolves when the platform asks to close. */

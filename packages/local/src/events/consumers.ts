@@ -1,7 +1,9 @@
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { type Task, tasks } from '@platform/contract/task'
 import * as z from 'zod'
-import { clientSettings, type EmulatorAddresses } from '../emulators/http/environment.ts'
+import { clientSettings } from '../emulators/http/environment.ts'
+import { transportOver } from '../emulators/port.ts'
+import type { RunningEmulators } from '../emulators/start.ts'
 import { visibilityTimeoutSeconds } from '../function-limits.ts'
 import type { FunctionPool } from '../functions/pool.ts'
 import type { Log } from '../log.ts'
@@ -9,7 +11,7 @@ import type { QueueName, Queues } from '../provision.ts'
 import { startQueuePoller } from './poller.ts'
 
 export interface ConsumerOptions {
-  emulators: EmulatorAddresses
+  emulators: RunningEmulators
   queues: Queues
   /** Names of all functions: `queue/<name>` consumes the queue of that name, including dead-letter queues. */
   functionNames: readonly string[]
@@ -37,7 +39,8 @@ const BatchResponse = z
   .transform((response) => response ?? null)
 
 export function startConsumers({ emulators, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
-  const client = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
+  const transport = transportOver(emulators.connect(), 'none')
+  const client = new SQSClient({ ...clientSettings(emulators.sqsUrl, emulators.accessKeyId), ...transport })
   const consumedQueues = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
   const pollers = consumedQueues.map(([name, queue]) =>
     startQueuePoller({

@@ -1,5 +1,5 @@
 import { tasks } from '@platform/contract/task'
-import type { EmulatorAddresses } from '../emulators/http/environment.ts'
+import type { RunningEmulators } from '../emulators/start.ts'
 import { startConsumers } from './consumers.ts'
 import { writeCheckSeconds } from '../function-environment.ts'
 import type { FunctionPool } from '../functions/pool.ts'
@@ -14,7 +14,7 @@ export interface Functions {
 }
 
 interface Work {
-  emulators: EmulatorAddresses
+  emulators: RunningEmulators
   queues: Queues
   /** If true, the catalog is not scanned again at the start. */
   isCatalogScanned: boolean

@@ -43,10 +43,11 @@ export async function serveAws(service: AwsService, port = 0): Promise<AwsServer
   return { url: `http://${host}`, call: callOf(service, host), close: () => (closing ??= shutDown()) }
 }
 
+const neverAborted = new AbortController().signal
+
 const callOf =
   (service: AwsService, host: string): Call =>
-  async (target, body) => {
-    const { signal } = new AbortController()
+  async (target, body, signal = neverAborted) => {
     try {
       const call = { action: actionOf(target, service.target), input: parseJson(body), host, authorization: '', signal }
       return success(await service.respond(call))

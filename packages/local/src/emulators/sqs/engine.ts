@@ -5,8 +5,17 @@ import { queueDepthOf, type QueueDepth } from './queue-depth.ts'
 import { loadFauxqs, type Queue } from './fauxqs.ts'
 import { openJournal } from './journal.ts'
 
+/** If a power failure undoes these actions, messages are delivered again, as SQS may do at any time. */
+const mayRepeat = new Set([
+  'ReceiveMessage',
+  'DeleteMessage',
+  'DeleteMessageBatch',
+  'ChangeMessageVisibility',
+  'ChangeMessageVisibilityBatch',
+])
+
 export interface Engine {
-  /** Performs one action. All its changes are durable when the call resolves. */
+  /** Performs one action. All its changes are durable when the call resolves, except those of `mayRepeat`. */
   perform: (call: AwsCall) => Promise<JsonObject>
   /** Ignores the host and port of the URL. */
   find: (url: unknown) => Queue | undefined
@@ -28,7 +37,10 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
     // Every fauxqs action makes its changes before its first await, so one transaction can include them all.
     const work = () => action(input, store, { headers: { host, authorization } })
     try {
-      return withCurrentHost(await (journal === undefined ? work() : journal.atomically(work)), host)
+      return withCurrentHost(
+        await (journal === undefined ? work() : journal.atomically(work, !mayRepeat.has(name))),
+        host,
+      )
     } catch (error) {
       throw error instanceof SqsError ? new AwsServiceError(error.code, error.message, error.statusCode) : error
     }

@@ -1,8 +1,11 @@
 import type { Persistence, Store } from './fauxqs.ts'
 
 export interface Journal extends Persistence {
-  /** Makes all changes of `work` durable together, or none. */
-  atomically<Result>(work: () => Result): Result
+  /**
+   * Stores all changes of `work` together, or none. With `isSynced`, they also survive a power failure; without it, only
+   * the end of the process.
+   */
+  atomically<Result>(work: () => Result, isSynced: boolean): Result
   /** Loads the stored queues into an empty store. */
   restore(store: Store): void
 }
@@ -18,7 +21,8 @@ export function openJournal(Base: new (dataDir: string) => Persistence, dataDir:
       this.#release.run(messageId)
     }
 
-    atomically<Result>(work: () => Result): Result {
+    atomically<Result>(work: () => Result, isSynced: boolean): Result {
+      this['db'].exec(isSynced ? 'PRAGMA synchronous = FULL' : 'PRAGMA synchronous = NORMAL')
       let result!: Result
       this['transaction'](() => {
         result = work()
