@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import type { ClusterStatus } from '@platform/contract/cluster'
 import { entryItem, genesisHash } from '@platform/core/audit/entry'
-import { parseCluster, statusCountName, statusIndexKeys } from '@platform/core/clusters/record'
+import { nameAttributes, parseCluster, statusCountName, statusIndexKeys } from '@platform/core/clusters/record'
 import * as keys from '@platform/core/db/keys'
 import { emptyOffsets, type OffsetIndex, withRecord } from '@platform/core/db/offset-index'
 import { ListHead } from '@platform/core/db/offset-list'
@@ -63,7 +63,10 @@ export async function writeFleet(
   const head = ListHead.parse({ total: count, ranks, lastTimeMs: times.at(-1), version: count })
   await writeItems(environment, [
     ...clusters,
-    ...clusters.map(({ id, name }) => ({ ...keys.clusterName(organisationId, name), clusterId: id })),
+    ...clusters.map(({ id, name }) => ({
+      ...keys.clusterName(organisationId, name),
+      ...nameAttributes(id, name),
+    })),
     ...clusters.map(({ id, type }, index) => labelsItem(organisationId, { id, type }, index)),
     { ...keys.clusterOffsets(organisationId), ...head },
     { ...keys.clusterStatusCounts(organisationId), ...counts },

@@ -9,7 +9,7 @@ import * as keys from '@platform/core/db/keys'
 import { getMany, batchPut } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { parseJob } from '@platform/core/jobs/record'
-import { statusIndexKeys } from '@platform/core/clusters/record'
+import { nameAttributes, statusIndexKeys } from '@platform/core/clusters/record'
 import { scriptJob } from './jobs.ts'
 
 /** Stores clusters as registration does, but without their offset index. */
@@ -20,7 +20,7 @@ export async function storeClusters({ organisationId }: Caller, count: number): 
   await batchPut(
     ids.flatMap((id) => [
       { ...keys.cluster(organisationId, id), id, name: id, ...fields },
-      { ...keys.clusterName(organisationId, id), clusterId: id },
+      { ...keys.clusterName(organisationId, id), ...nameAttributes(id, id) },
       { ...keys.clusterLabels(organisationId, id), labels: '', derived: 'type=Hypervisor' },
     ]),
   )

@@ -23,6 +23,7 @@ import {
   intervals,
   summary,
   statusCountWrite,
+  nameAttributes,
 } from './record.ts'
 import { iso, now } from '../clock.ts'
 import { type Condition, unchanged } from '../db/expression.ts'
@@ -100,7 +101,7 @@ async function tryRegister(
   }
 
   const writes = [
-    orThrow(create(keys.clusterName(organisationId, name), { clusterId: id }), 'cluster_name_taken'),
+    orThrow(create(keys.clusterName(organisationId, name), nameAttributes(id, name)), 'cluster_name_taken'),
     insertWrite(clusters, head, timeMs),
     create(keys.cluster(organisationId, id), item),
     createLabelsWrite({ organisationId, id, type, siteId }, labels),
@@ -222,7 +223,7 @@ function renameWrites({ organisationId, id, name: oldName }: ClusterRecord, name
   const [from, to] = [keys.clusterName(organisationId, oldName), keys.clusterName(organisationId, name)]
   if (from.sk === to.sk) return []
   return [
-    orThrow(create(to, { clusterId: id }), 'cluster_name_taken'),
+    orThrow(create(to, nameAttributes(id, name)), 'cluster_name_taken'),
     orThrow(removal(from, { clusterId: { is: id } }), 'conflict'),
   ]
 }

@@ -78,6 +78,9 @@ const StoredCluster = z.object({
 })
 
 /** `dueAtMs` is 0 if no check is scheduled. */
+/** Attributes of a reserved name. `folded` repeats the sort key, because filters cannot read keys. */
+export const nameAttributes = (clusterId: string, name: string) => ({ clusterId, folded: keys.fold(name) })
+
 export function parseCluster(item: Item) {
   const { pk, duesk, ...record } = StoredCluster.parse(item)
   return {

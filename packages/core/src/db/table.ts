@@ -111,26 +111,44 @@ export interface Range {
   newestFirst?: boolean
   stale?: boolean
   after?: Item
+  /** The store returns only items that match, but reads all of them. `attribute` cannot be part of a key. */
+  filter?: { attribute: string; contains: string }
 }
 
-/** Returns at most 1 MB; `next` continues the range. */
-export async function query(range: Range): Promise<{ items: Item[]; next: Item | undefined }> {
-  if (isEmpty(range)) return { items: [], next: undefined }
+interface QueryResult {
+  items: Item[]
+  /** The number of items before the filter. */
+  readCount: number
+  next: Item | undefined
+}
+
+/** Reads at most 1 MB; `next` continues the range. */
+export async function query(range: Range): Promise<QueryResult> {
+  if (isEmpty(range)) return { items: [], readCount: 0, next: undefined }
   const response = await callStore(client.send(new QueryCommand(queryInput(range))))
-  return { items: response.Items ?? [], next: response.LastEvaluatedKey }
+  return { items: response.Items ?? [], readCount: response.ScannedCount ?? 0, next: response.LastEvaluatedKey }
 }
 
-export async function queryAll(range: Omit<Range, 'limit' | 'after'>, limit = Infinity): Promise<Item[]> {
+/** Reads at most `limit` items of the range. */
+export async function readAll(
+  range: Omit<Range, 'limit' | 'after'>,
+  limit = Infinity,
+): Promise<Omit<QueryResult, 'next'>> {
   const items: Item[] = []
+  let readCount = 0
   let after: Item | undefined
   do {
-    const remaining = limit === Infinity ? {} : { limit: limit - items.length }
+    const remaining = limit === Infinity ? {} : { limit: limit - readCount }
     const page = await query({ ...range, ...remaining, ...(after && { after }) })
     items.push(...page.items)
+    readCount += page.readCount
     after = page.next
-  } while (after !== undefined && items.length < limit)
-  return items
+  } while (after !== undefined && readCount < limit)
+  return { items, readCount }
 }
+
+export const queryAll = async (range: Omit<Range, 'limit' | 'after'>, limit = Infinity): Promise<Item[]> =>
+  (await readAll(range, limit)).items
 
 export async function count(range: Range): Promise<number> {
   if (isEmpty(range)) return 0
@@ -154,11 +172,19 @@ function queryInput(range: Range): QueryCommandInput {
     ...(range.from === undefined ? {} : { ':from': range.from }),
     ...(range.to === undefined ? {} : { ':to': range.to }),
   }
+  const filter = range.filter && {
+    condition: {
+      FilterExpression: 'contains(#filtered, :part)',
+      ExpressionAttributeNames: { '#filtered': range.filter.attribute },
+    },
+    values: { ':part': range.filter.contains },
+  }
   return {
     TableName,
     IndexName: range.index,
     KeyConditionExpression: `${pk} = :pk${boundsCondition(sk, range)}`,
-    ExpressionAttributeValues: { ':pk': range.pk, ...bounds },
+    ...filter?.condition,
+    ExpressionAttributeValues: { ':pk': range.pk, ...bounds, ...filter?.values },
     Limit: range.limit,
     ScanIndexForward: range.newestFirst !== true,
     ConsistentRead: range.index === undefined && range.stale !== true,

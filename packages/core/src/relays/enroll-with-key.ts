@@ -10,7 +10,7 @@ import { find, joinSiteWrites } from '../clusters/cluster.ts'
 import { createLabelsWrite } from '../labels/labels.ts'
 import { clustersOf } from '../clusters/list.ts'
 import { countOnline, nodesHash, nodesItem } from '../clusters/node.ts'
-import { relayIdsOf, statusCountWrite, statusEvent, statusIndexKeys } from '../clusters/record.ts'
+import { nameAttributes, relayIdsOf, statusCountWrite, statusEvent, statusIndexKeys } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
 import { insertWrite, nextSortTimeMs, parseHead, retryOnConflict } from '../db/offset-list.ts'
 import { check, create, getConsistent, type Item, patch, replace } from '../db/table.ts'
@@ -102,7 +102,7 @@ async function tryEnroll(text: string, request: EnrollRequest, origin?: Origin):
       create(useKey, { clusterId, relayId, hostname, ttl: repeatableUntil() }),
       check(keys.user(organisationId, issuer.id), { pk: { present: true }, ...userUnchanged(issuer) }),
       ...(key.tokenId === undefined ? [] : [check(keys.apiToken(key.tokenId), { pk: { present: true } })]),
-      create(keys.clusterName(organisationId, name), { clusterId }),
+      create(keys.clusterName(organisationId, name), nameAttributes(clusterId, name)),
       insertWrite(clusters, head, timeMs),
       create(keys.cluster(organisationId, clusterId), {
         id: clusterId,
