@@ -1,4 +1,5 @@
 import * as Audit from '@platform/core/audit/audit'
+import * as keys from '@platform/core/db/keys'
 import { type Item } from '@platform/core/db/table'
 import { countsOf, parseBatch } from '@platform/core/jobs/batches/record'
 import { countJobs } from '@platform/core/jobs/totals-projection'
@@ -46,9 +47,10 @@ const runs: Difference = ({ runs, toRun }) => [
   ...difference('jobs that ran', runs.size, toRun),
 ]
 
-const batches: Difference = ({ batchIds }, own) =>
+const batches: Difference = ({ batchIds, caller: { organisationId } }, own) =>
   batchIds.flatMap((id) => {
-    const record = own.find((item) => endsWith(`#BATCH#${id}`)(item) && item['sk'] === 'BATCH')
+    const key = keys.batch(organisationId, id)
+    const record = own.find(({ pk, sk }) => pk === key.pk && sk === key.sk)
     if (record === undefined) return [`${id} is missing`]
     const batch = parseBatch(record)
     const jobs = jobsOf(own).filter(({ batchId }) => batchId === id)
