@@ -21,10 +21,12 @@ import type { IndexName, Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
 /** Each of four attempts takes two seconds at most, so a call takes about ten seconds at most. */
-export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(
-  new DynamoDBClient({ maxAttempts: 4, ...awsTransport() }),
-  { marshallOptions: { removeUndefinedValues: true } },
-)
+const baseClient = new DynamoDBClient({ maxAttempts: 4, ...awsTransport() })
+// The SDK would copy each input and output for a logger that does nothing.
+baseClient.middlewareStack.remove('loggerMiddleware')
+export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(baseClient, {
+  marshallOptions: { removeUndefinedValues: true },
+})
 
 const transientErrors = new Set([
   'ProvisionedThroughputExceededException',
