@@ -6,7 +6,7 @@ import { clientSettings } from '@platform/local/emulators/http/environment'
 import { NoResponse } from '@platform/local/emulators/http/error'
 import { type Call, serveCalls, transportOver } from '@platform/local/emulators/port'
 import { startEmulators } from '@platform/local/emulators/start'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 
 const target = 'DynamoDB_20120810.GetItem'
 
@@ -65,4 +65,22 @@ test('running and later calls fail when the emulators end', async () => {
   serverPort.close()
   await expect(running).rejects.toMatchObject({ code: 'ECONNRESET' })
   await expect(read(client)).rejects.toMatchObject({ code: 'ECONNRESET' })
+})
+
+test('at most 50 calls run at a time; the others wait for a response', async () => {
+  const responses: PromiseWithResolvers<void>[] = []
+  const { client } = connect(async () => {
+    const response = Promise.withResolvers<void>()
+    responses.push(response)
+    await response.promise
+    return { statusCode: 200, body: '{}' }
+  })
+  const reads = Array.from({ length: 120 }, () => read(client))
+  await vi.waitFor(() => expect(responses).toHaveLength(50))
+  for (let index = 0; index < reads.length; index++) {
+    await vi.waitFor(() => expect(responses.length).toBeGreaterThan(index))
+    expect(responses.length).toBeLessThanOrEqual(50 + index)
+    responses[index]?.resolve()
+  }
+  await Promise.all(reads)
 })

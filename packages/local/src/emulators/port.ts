@@ -49,6 +49,9 @@ function unanswered(error: unknown): 'disconnected' | undefined {
   return 'disconnected'
 }
 
+/** As for HTTP: excess calls wait in the client, where their time limit has not started. */
+const maximumConcurrency = 50
+
 /**
  * Lets SDK clients call the emulators at the other end of the port, with the errors and the default time limit of HTTP.
  * Without a time limit, a call may be a long poll.
@@ -75,7 +78,21 @@ export function transportOver(
     port.postMessage(request)
   }
 
+  let runningCount = 0
+  const waiting: (() => void)[] = []
   const call = async (target: string, body: string, signal: AbortSignal | undefined): Promise<CallResponse> => {
+    if (runningCount < maximumConcurrency) runningCount++
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      return await exchange(target, body, signal)
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) runningCount--
+      else next()
+    }
+  }
+
+  const exchange = async (target: string, body: string, signal: AbortSignal | undefined): Promise<CallResponse> => {
     if (isClosed || signal?.aborted) throw disconnected()
     const id = ++lastId
     const response = Promise.withResolvers<CallResponse>()
