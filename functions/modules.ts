@@ -17,7 +17,7 @@ import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
 
-/** Imports the module on demand, because the other requests do not need the image reader. */
+/** Imports the installation code on demand, because other requests do not need its image reader. */
 const importInstall = () => import('@platform/core/modules/install')
 
 export const handler = serve(

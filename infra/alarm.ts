@@ -5,11 +5,11 @@ export interface AlarmSpec {
   /** Number of the row in docs/operations.md#alarms. */
   number: number
   description: string
-  /** Inputs of the alarm. `formula` combines several into one number and refers to them as m0, m1, … */
+  /** Inputs of the alarm. `formula` combines several inputs into one number and calls them m0, m1, … */
   metrics: readonly Metric[]
   formula?: string
   statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`
-  /** Set exactly one of `above` and `below`: it is the threshold. */
+  /** The threshold: set either `above` or `below`. */
   above?: number
   below?: number
   /**
@@ -18,14 +18,14 @@ export interface AlarmSpec {
    */
   periodMinutes?: number
   periods?: number
-  /** Whether a period without data counts as beyond the threshold; `notBreaching` by default. */
+  /** Whether a period without data counts as beyond the threshold (`breaching`) or within it (default). */
   missingData?: 'breaching' | 'notBreaching'
 }
 
 export const sumExpression = (metrics: readonly Metric[]): string =>
   `SUM([${metrics.map((_, index) => `m${index}`).join(', ')}])`
 
-/** The alarm notifies the topic when it starts and when it ends. */
+/** Creates an alarm that notifies the topic when the alarm starts and when it ends. */
 export function createAlarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTopic): void {
   const { number, description, above, below, periods = 1, missingData = 'notBreaching' } = spec
   new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
@@ -52,7 +52,7 @@ function metricQueries({ metrics, formula, statistic, periodMinutes = 5 }: Alarm
   return { ...metric, period, ...(isPercentile ? { extendedStatistic: statistic } : { statistic }) }
 }
 
-/** Only alarms of this account may publish to the topic. */
+/** Creates the topic to which only CloudWatch may publish, for alarms of this account. */
 export function createAlarmTopic(): sst.aws.SnsTopic {
   const topic = new sst.aws.SnsTopic('Alarms', { transform: { topic: { name: `${prefix}-alarms` } } })
   const account = aws.getCallerIdentityOutput().accountId

@@ -7,7 +7,10 @@ import { monitoring } from './stage.ts'
 
 /** docs/operations.md#alarms has the instructions for each alarm. */
 
-/** Excludes the consumers of dead-letter queues, because dead letters have their own alarm. */
+/**
+ * Excludes the consumers of dead-letter queues, because dead letters have their own alarm. Includes `queue/presence`,
+ * which AWS IoT invokes without a queue.
+ */
 const consumerErrors = [...consumers.filter((name) => !name.endsWith('-dead-letter')), 'queue/presence'].map((name) =>
   functionMetric('Errors', name),
 )
@@ -16,7 +19,7 @@ const sweepFailures = ['schedule/sweep', 'queue/events'].map((name) => platformM
 /** Both functions verify passwords: `users` verifies the old password on a password change. */
 const signInFailures = [platformMetric('SignInFailures', 'auth'), platformMetric('SignInFailures', 'users')]
 
-/** No function waits for an event, so a slow response means slow work. */
+/** No API function holds a request open to wait for an event, so a high latency means slow processing. */
 const latencyAlarm: AlarmSpec = {
   number: 9,
   description: 'More than 5 % of the responses take longer than three seconds.',
@@ -156,8 +159,8 @@ const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }
     statistic: 'Maximum',
     above,
   }
-  // SQS does not count messages that it moves to a dead-letter queue as sent. If a function consumes that queue, the
-  // alarm counts receives.
+  // SQS does not count messages that it moves to a dead-letter queue as sent. The alarm counts receives if a function
+  // consumes the dead-letter queue, and otherwise checks the number of waiting messages.
   const deadLetters: AlarmSpec = {
     number: 6,
     description: `A message of the queue ${name} failed five times.`,

@@ -11,7 +11,7 @@ const notice = (notificationType: 'ACTUAL' | 'FORECASTED', threshold: number, ad
   subscriberEmailAddresses: [address],
 })
 
-// The budget covers the account, because a filter by tag would be empty until someone activates the tag for billing.
+// The budget covers the account, because a filter by tag matches no costs until the tag is activated for billing.
 if (alarmEmail && budgetUsd) {
   new aws.budgets.Budget('Budget', {
     name: globalPrefix,

@@ -2,7 +2,8 @@ import { options } from './options.ts'
 import { prefix } from './stage.ts'
 
 /**
- * The control channel of relays: AWS IoT Core, which all stages of an account share. Names and topics have the prefix.
+ * The control channel of relays: AWS IoT Core, which all stages of an account share. Therefore, the names of resources,
+ * topics and clients begin with the prefix of the stage.
  */
 
 /** Without the channel, for example in regions without AWS IoT Core, relays poll. */
@@ -44,7 +45,7 @@ export function authorizeConnections(target: Target) {
     name: authorizerName,
     authorizerFunctionArn: target.alias.arn,
     status: 'ACTIVE',
-    // The function verifies the signature of the relay itself.
+    // AWS IoT verifies no token signature, because the function verifies the signature of the relay.
     signingDisabled: true,
   })
   allowInvocation(target, authorizer.arn)

@@ -3,7 +3,10 @@ import { api, originDomain } from './gateway.ts'
 import { options } from './options.ts'
 import { globalPrefix, isProtected, prefix } from './stage.ts'
 
-/** The optional front: CloudFront with a web ACL, which an HTTP API lacks. Functions reject requests that bypass it. */
+/**
+ * The optional front: CloudFront with a web ACL, which an HTTP API lacks. Functions reject requests that bypass the
+ * front.
+ */
 
 /** Creates the secret that only the front sends; functions have its hash. Later deployments do not change its value. */
 function createFrontSecret(): $util.Output<string> {
@@ -84,7 +87,7 @@ function createFront(domain: string, origin: string) {
           httpsPort: 443,
           originProtocolPolicy: 'https-only',
           originSslProtocols: ['TLSv1.2'],
-          // Longer than the gateway's 30 seconds, so that its responses arrive.
+          // Longer than the gateway's timeout of 30 seconds, so that clients receive the gateway's timeout response.
           originReadTimeout: 35,
         },
       },
@@ -107,10 +110,9 @@ function createFront(domain: string, origin: string) {
 
 const front = originDomain && options.domain ? createFront(options.domain, originDomain) : undefined
 
-/** Settings of functions behind the front. */
+/** Settings of functions behind the front; undefined without a front. */
 export const frontSettings = front && { PLAT_FRONT_SECRET_SHA256: front.sha256, PLAT_FRONT_REQUIRED: 'true' }
 
-/** The public address of the platform. */
 export const publicUrl = front ? `https://${options.domain}` : api.url
 
 /** The CNAME target of a front whose DNS is managed elsewhere; undefined otherwise. */

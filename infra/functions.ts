@@ -20,7 +20,7 @@ const liveAlias = 'live'
 
 export const adminTokenCommand = $interpolate`aws secretsmanager get-secret-value --secret-id ${initialAdminToken.name} --query SecretString --output text`
 
-/** Contains no secrets: functions fetch them when they need them. */
+/** Contains no secrets: functions fetch each secret when they need it. */
 const environment = {
   PLAT_TABLE: table.name,
   PLAT_API_URL: publicUrl,

@@ -113,7 +113,7 @@ const grants: Record<Exclude<Capability, 'asset:relay'>, Grant[]> = {
         'ecr:UploadLayerPart',
         'ecr:CompleteLayerUpload',
         'ecr:PutImage',
-        // CreateFunction makes Lambda read the image and its policy with the caller's permissions.
+        // For CreateFunction, Lambda reads the image and the repository policy with the caller's permissions.
         'ecr:GetRepositoryPolicy',
         'ecr:BatchGetImage',
         'ecr:GetDownloadUrlForLayer',

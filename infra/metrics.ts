@@ -54,8 +54,8 @@ const indexThrottleMetric = (index: string): Metric => ({
 })
 
 /**
- * Throttled calls of the table and throttled writes of its indexes. Failed reads of an index show as
- * `api-server-errors`, `sweep-failures` or `scheduled-run-errors`.
+ * Throttled calls of the table and throttled writes of its indexes. Throttled reads of an index are not included; if
+ * they make calls fail, the alarms `api-server-errors`, `sweep-failures` or `scheduled-run-errors` report the failures.
  */
 export const tableThrottles: readonly Metric[] = [
   tableMetric('ReadThrottleEvents'),

@@ -18,7 +18,7 @@ export const moduleLogGroup = new aws.cloudwatch.LogGroup('ModuleLog', {
   retentionInDays: logRetentionDays,
 })
 
-/** A module may only write its log. */
+/** A module may only write to the log group of the modules. */
 export const moduleRole = new aws.iam.Role('ModuleRole', {
   name: $interpolate`${globalPrefix}-module`,
   assumeRolePolicy: aws.iam.assumeRolePolicyForPrincipal({ Service: 'lambda.amazonaws.com' }),

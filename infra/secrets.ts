@@ -23,7 +23,7 @@ export const initialAdminToken = createSecret(
   'initial-admin-token',
   'Authorises the first-run setup, once',
 )
-/** Credentials of registries, as JSON. Operators create this secret if they need it. */
+/** Name of the secret with the credentials of registries, as JSON. Operators create the secret if they need it. */
 export const registriesName = `${prefix}/registries`
 
 /** Name prefix of the identity providers' secrets, which the platform creates and deletes. */

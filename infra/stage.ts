@@ -19,5 +19,8 @@ export const globalPrefix = $interpolate`${prefix}-${aws.getRegionOutput().regio
 export const logRetention = isProtected ? '1 year' : '1 week'
 export const logRetentionDays = isProtected ? 365 : 7
 
-/** Alarms, metrics and the dashboard cost money every month. */
+/**
+ * Alarms, metrics and the dashboard cost money every month, so an unprotected stage without an alarm address has none
+ * by default.
+ */
 export const monitoring = options.monitoring ?? (isProtected || options.alarmEmail ? 'basic' : 'off')

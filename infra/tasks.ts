@@ -8,7 +8,7 @@ import { globalPrefix, prefix } from './stage.ts'
 
 type Target = ReturnType<typeof createPlatformFunction>
 
-/** Lambda redelivers only the failed messages of a batch. */
+/** With `ReportBatchItemFailures`, only the failed messages of a batch are delivered again. */
 function connectQueue(
   { id, alias }: Target,
   trigger: { queue: string; batchSize: number; maximumConcurrency: number },
@@ -19,15 +19,14 @@ function connectQueue(
     functionName: alias.arn,
     batchSize: trigger.batchSize,
     functionResponseTypes: ['ReportBatchItemFailures'],
-    // Lambda requires at least two. This is safe, because the only purpose of a limit of one is to reduce the load on
-    // the table.
+    // Lambda requires a limit of at least two. Two are safe, because a limit of one only reduces the load on the table.
     scalingConfig: { maximumConcurrency: Math.max(2, trigger.maximumConcurrency) },
   })
 }
 
 /**
  * For functions whose messages lead back to them on purpose, such as a batch that continues with its next message.
- * Lambda would drop the sixteenth message as a loop.
+ * Otherwise, Lambda would stop a chain of about 16 invocations as a loop.
  */
 function allowLoop({ id, function: lambda }: Target) {
   new aws.lambda.FunctionRecursionConfig(`${id}Loop`, { functionName: lambda.name, recursiveLoop: 'Allow' })
@@ -74,7 +73,7 @@ function schedule({ id, alias, function: lambda }: Target, everySeconds: number,
 
 /**
  * Runs bootstrap at the end of each deployment that changes a function. A failure fails the deployment, and the next
- * deployment runs it again.
+ * deployment runs bootstrap again.
  */
 function invokeBootstrap({ id, alias, function: lambda }: Target) {
   new aws.lambda.Invocation(`${id}Start`, {

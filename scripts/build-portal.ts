@@ -26,7 +26,6 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
-/** Whether the format is already compressed. */
 const isCompressed = (path: string): boolean => ['.png', '.webp', '.woff2'].includes(extname(path))
 
 /** Lambda limits a response to 6 MB, and base64 adds a third. */

@@ -1,4 +1,7 @@
-/** Fails for dependencies that are not pinned, lack a reason in docs/dependencies.md, are not allowed or too many. */
+/**
+ * Fails for dependencies that are not pinned, lack a reason in docs/dependencies.md or have a licence that is not
+ * allowed, and for too many installed packages.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { report, root } from './source.ts'
@@ -13,12 +16,12 @@ interface LockedPackage {
   devDependencies?: Record<string, string>
 }
 
-/** Licences that only require attribution. */
+/** Licences that require at most attribution. */
 const permissiveLicenses = new Set(
   '0BSD Apache-2.0 BlueOak-1.0.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT Python-2.0 Unlicense Zlib'.split(' '),
 )
 
-/** Licences with conditions for redistribution. They are allowed for tools, which are not part of the product. */
+/** Adds licences with conditions for redistribution, because tools are not part of the product. */
 const toolLicenses = new Set([...permissiveLicenses, 'CC-BY-4.0', 'MPL-2.0'])
 
 const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>

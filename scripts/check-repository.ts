@@ -1,6 +1,6 @@
 /**
- * Rules of the repository that no linter checks: machine-specific paths and registries, re-exports of
- * whole files, retired words, commit subjects.
+ * Rules of the repository that no linter checks: machine-specific paths and registries, re-exports of whole files,
+ * retired words, commit subjects.
  */
 import { execFileSync } from 'node:child_process'
 import { report, root, type Source, sources } from './source.ts'

@@ -1,4 +1,4 @@
-/** `npm run deployer-policy`: prints the IAM permissions that deploying a stage needs, derived from its resources. */
+/** `npm run deployer-policy`: prints or writes the IAM permissions to deploy a stage, derived from its resources. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'

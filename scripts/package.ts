@@ -62,7 +62,7 @@ async function readContents(): Promise<Map<string, string | Uint8Array>> {
   return contents
 }
 
-/** Writes the tarball and returns its path. */
+/** Writes the tarball and returns its path. Removes an incomplete tarball after an error. */
 export async function writePackage(folder: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const name = `platform-${version}`

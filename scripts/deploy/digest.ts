@@ -6,7 +6,7 @@ import { type Settings } from './settings.ts'
 
 const digestFile = 'deployment.json'
 
-/** Files besides code and settings that determine a deployed function. */
+/** Files and folders, besides code and settings, that determine a deployed function. */
 const configurationPaths = ['sst.config.ts', 'infra', 'packages/contract/src/task.ts'].map((name) => join(root, name))
 
 /**

@@ -1,4 +1,4 @@
-/** This file is plain JavaScript without dependencies, so that it runs before they are installed. */
+/** This file is plain JavaScript without dependencies, so that it runs before dependencies are installed. */
 import { existsSync } from 'node:fs'
 
 const requiredNodeMajor = 24

@@ -11,8 +11,7 @@ export interface Settings {
 }
 
 /**
- * API Gateway accepts only certificates of its own region, and rejects others only late in a deployment. Throws
- * `CliError`.
+ * Throws `CliError` for a certificate of another region, because API Gateway would reject it only late in a deployment.
  */
 export function requireCertificateIn(region: string, { domainCertificate }: Settings['values']): void {
   const [, , , certificateRegion] = domainCertificate?.split(':') ?? []
@@ -21,7 +20,7 @@ export function requireCertificateIn(region: string, { domainCertificate }: Sett
   throw new CliError('usage', `${problem}\nCreate one there (docs/deployment.md#your-own-domain).`)
 }
 
-/** A removal of a protected stage would fail halfway. Throws `CliError`. */
+/** Throws `CliError` for a protected stage, because its removal would fail halfway. */
 export function rejectRemovalOfProtected(stage: string): void {
   if (!isProtectedStage(stage, process.env)) return
   const advice = 'See docs/deployment.md#remove for how to remove it anyway.'
@@ -29,8 +28,8 @@ export function rejectRemovalOfProtected(stage: string): void {
 }
 
 /**
- * Loads `.env.STAGE` and `.env` of the project into the environment; existing variables take precedence. Throws
- * a `CliError` that names invalid settings.
+ * Loads `.env.STAGE` and then `.env` of the project into the environment; existing variables take precedence. Throws a
+ * `CliError` that names invalid settings.
  */
 export async function readSettings(stage: string): Promise<Settings> {
   for (const name of [`.env.${stage}`, '.env']) if (existsSync(join(root, name))) process.loadEnvFile(join(root, name))

@@ -10,7 +10,10 @@ export interface SignedPost {
   body: string
 }
 
-/** Signs and sends a request to an AWS service for which the platform has no client. Rejects without a response. */
+/**
+ * Signs and sends a request to an AWS service for which the platform has no client. Rejects if no response arrives in
+ * time; an error status does not reject.
+ */
 export async function signedPost({ service, region, headers, body }: SignedPost): Promise<Response> {
   // Any client resolves credentials as the SDK does.
   const { config } = new LambdaClient({ region })

@@ -14,7 +14,7 @@ interface Statement {
   Condition?: Record<string, Record<string, string | readonly string[]>>
 }
 
-/** IAM's limit for a managed policy, without white space. */
+/** IAM's limit for a managed policy, in characters without white space. */
 export const maxPolicyLength = 6144
 
 const withPartition = (resource: string): string => (resource === '*' ? '*' : `arn:*:${resource}`)
@@ -22,8 +22,8 @@ const withPartition = (resource: string): string => (resource === '*' ? '*' : `a
 const prefixOf = ({ app }: Graph, stage: string): string => `${app.name}-${stage}`
 
 /**
- * The least permissions that deploying this graph needs, split into policies that each fit IAM's size limit. Throws
- * `CliError` for an unknown resource type.
+ * Returns only the permissions that the deployment of a graph needs, split into policies that each fit IAM's size
+ * limit. Throws `CliError` for an unknown resource type.
  */
 export function deployerPolicies(graph: Graph, stage: string): Policy[] {
   const types = [...new Set(graph.resources.map(({ type }) => type))].filter((type) => !type.startsWith('sst:'))

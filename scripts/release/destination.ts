@@ -8,7 +8,7 @@ import { releaseRepository } from '@platform/local/release-settings'
 import type { Options } from './options.ts'
 import type { Repository } from './publish.ts'
 
-/** The signing key (PEM), from a file or of the local platform. Throws `CliError`. */
+/** Reads the signing key (PEM) from the given file or the data folder of the local platform. Throws `CliError`. */
 export async function findSigningKey({ key }: Options): Promise<string> {
   if (key !== undefined) return readSigningKey(key)
   const folder = resolve(process.env['PLAT_DATA_DIR'] || '.platform')

@@ -18,8 +18,7 @@ const repositoryName = 'platform/releases'
 
 /**
  * Writes a release and its signature to a folder (OCI image layout), and keeps the existing content of the folder. The
- * signature has its own tag, so that any tool copies it. `workFolder` must be empty. Returns the result of
- * `publish`.
+ * signature has its own tag, so that any tool copies it. `workFolder` must be empty. Returns the result of `publish`.
  */
 export async function publishToFolder(
   folder: string,

@@ -39,8 +39,8 @@ export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir:
 }
 
 /**
- * Packs the functions of a version into one zip each. `workFolder` must be empty; `bundleAll` describes
- * `changes`. The packed relay verifies its updates with `publicKeyPem`. Throws `CliError`.
+ * Packs the functions of a version into one zip each. `workFolder` must be empty; `bundleAll` describes `changes`. The
+ * packed relay verifies its updates with `publicKeyPem`; without it, the relay cannot update itself. Throws `CliError`.
  */
 export async function packFunctions(
   version: string,
@@ -56,7 +56,7 @@ export async function packFunctions(
 /** Name of the relay's file in the work folder. */
 export const relayFile = 'relay.mjs'
 
-/** Replaces the relay that `meta` serves by the relay of a release. */
+/** Replaces the relay that `meta` serves with the relay of a release. */
 export async function replaceRelay(
   files: Map<string, Files>,
   workFolder: string,

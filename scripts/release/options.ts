@@ -38,7 +38,7 @@ const path = z
   .min(1)
   .transform((text) => resolve(process.env['INIT_CWD'] ?? '.', text))
 
-/** Returns false if one of them is not a version, which is reported separately. */
+/** Returns false if either text is not a version, which is reported separately. */
 const isNewerOrSame = (one: string, other: string): boolean =>
   valid(one) !== null && valid(other) !== null && gte(one, other)
 

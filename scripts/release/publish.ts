@@ -17,7 +17,7 @@ const maxConcurrentUploads = 4
 /**
  * Publishes a release and its signature. Writes the tag last, so that a new tag always refers to a signed release.
  * Returns false if the tag already refers to this release and the key has signed it. Throws `CliError` if the tag
- * refers to other content, and `RegistryError`.
+ * refers to other content, and `RegistryError` if a call of the registry fails.
  */
 export async function publish(
   { client, name }: Repository,

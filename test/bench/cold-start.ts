@@ -93,7 +93,7 @@ async function buildPrograms(events: Record<string, FirstEvent>): Promise<[Progr
   return [baseline, ...programs]
 }
 
-/** Starts all programs in random order in each round; the first round fills the caches. */
+/** Starts all programs in random order in each round. The first round fills the caches and does not count. */
 async function startAll(programs: readonly Program[], environment: Record<string, string>, rounds: number) {
   const cache = await mkdtemp(join(tmpdir(), 'platform-bench-'))
   try {
@@ -114,7 +114,10 @@ async function startAll(programs: readonly Program[], environment: Record<string
 /** Functions whose expected first response is an error: setup is complete, and no module serves the path. */
 const expectedErrors: Readonly<Record<string, string>> = { setup: '403', 'gateway/modules': '404' }
 
-/** Starts a program in a new process with one event; throws unless it responds as expected. */
+/**
+ * Starts a program in a new process with one event. Throws if the program ends without a response or reports an
+ * unexpected error.
+ */
 async function startOnce({ name, path, event }: Program, environment: Record<string, string>): Promise<Start> {
   const driver = join(import.meta.dirname, 'cold-start-driver.mjs')
   const text = JSON.stringify(await event())

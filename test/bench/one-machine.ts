@@ -18,7 +18,7 @@ import {
 import { atMost, type Effort, type Section, target } from './support/section.ts'
 import { range, ratios, spread } from './support/statistics.ts'
 
-/** The platform's defaults, which differ from those of tests. */
+/** The platform's default settings, which tests override, but without rate limits. */
 export const platformDefaults = {
   ...withoutRateLimits,
   PLAT_HEARTBEAT_INTERVAL_SECONDS: '30',

@@ -10,7 +10,7 @@ import { range, spread } from './support/statistics.ts'
 
 const count = 10_000
 
-/** The list of 10,000 clusters in a browser. Times depend on the machine, so there are no goals. */
+/** Measures the list of 10,000 clusters in a browser. Times depend on the machine, so there are no goals. */
 export async function* measurePortal({ isQuick }: Effort): AsyncGenerator<Section> {
   await using platform = await PlatformProcess.start({ ...withoutRateLimits, PLAT_LOG_LEVEL: 'error' })
   await seedFleet(platform, await platform.setUp(), count)

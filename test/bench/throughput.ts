@@ -32,7 +32,7 @@ async function until(isDone: () => Promise<boolean>, pauseMs: number): Promise<v
   }
 }
 
-/** From the submission of jobs that run `true` until the last one is completed. */
+/** Runs a batch of jobs whose script is `true`. The time starts at the submission and ends with the last completion. */
 async function completionsPerSecond(url: string, accessToken: string, clusterIds: readonly string[]): Promise<number> {
   const submission = batchRequest(accessToken, fillBatch(clusterIds), () => 'true')
   const { batchId } = await fetchJson(url, submission)

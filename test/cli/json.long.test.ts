@@ -115,10 +115,10 @@ test('every command with structured output prints JSON with --json', async () =>
     expect(() => documents.forEach((document) => JSON.parse(document)), `${line}: ${err}`).not.toThrow()
   }
   const preparedCommands = ['run', 'cluster register', 'batch submit', 'site create', 'token create', 'user create']
-  // Relays are updated only by a release; journey/update.long.test.ts runs one. No relay awaits an approval.
+  // A relay update requires a signed release; `test/journey/update.long.test.ts` runs one. No relay awaits an approval.
   preparedCommands.push(...['', ' get', ' clusters', ' cancel'].map((rest) => `relay update${rest}`))
   preparedCommands.push('cluster approve', 'enrollment-key create')
-  // No previous version exists; update.long.test.ts tests the JSON of a rollback.
+  // No previous version exists; `test/cli/update.long.test.ts` tests the JSON of a rollback.
   preparedCommands.push('webhook create', 'webhook test', 'update rollback', cloudDirectory)
   const isTested = (command: string) =>
     [...preparedCommands, ...lines].some((line) => `${line} `.startsWith(`${command} `))

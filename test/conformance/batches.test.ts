@@ -127,7 +127,7 @@ test('lists a batch with its counts and finishes it once cancelled', async ({ pl
   expectStatus(await admin.delete(`/api/v1/clusters/${clusterId}`), 204)
 })
 
-/** Ends jobs in order of delivery with the given exit codes. Returns the maximum number of concurrent jobs. */
+/** Claims and completes the offered jobs one by one. Returns the maximum number of jobs offered at the same time. */
 async function completeInOrder(relay: Relay, exitCodes: readonly number[]): Promise<number> {
   let maxConcurrent = 0
   for (const exitCode of exitCodes) {

@@ -67,7 +67,7 @@ async function expectUninstalled(platform: Platform): Promise<void> {
 test('installs, runs, shows and completely removes hello', async ({ platform, admin, skip }) => {
   const item = await findCatalogItem(admin, 'hello')
   if (item?.verified !== true) return skip('the catalog has no verified module hello')
-  // Another user installed it: do not change it.
+  // Another user installed the module: do not change it.
   if (item.installed) return expectInstalled(platform)
   const installation = await admin.post(`${helloPath}/install`, {})
   if (concurrencyErrors.has(installation.body?.error)) return skip('another run installs hello')

@@ -10,7 +10,7 @@ const path = '/api/v1/notifications'
 /** Time limit for changes that a sweep makes. Sweeps run once a minute. */
 const sweepSeconds = 150
 
-/** Creates a user in a separate organisation, whose users receive no notifications about clusters of other tests. */
+/** Creates a user of the tenant, whose users receive no notifications about the clusters of other test files. */
 const newMember = async (platform: Platform, role = 'Operator') => platform.as(await platform.tenant).newUser(role)
 const newRelay = async (platform: Platform) => platform.as(await platform.tenant).newRelay()
 

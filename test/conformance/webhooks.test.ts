@@ -26,7 +26,7 @@ async function newWebhook(platform: Platform, rest: object = {}): Promise<any> {
   return webhook
 }
 
-/** A sample of private hosts. The tests of core contain all notations. */
+/** A sample of private hosts. The tests of core contain more notations. */
 const privateHosts = ['127.1:8080', '0x7f.1', '[::ffff:127.0.0.1]', '10.0.0.1', '169.254.169.254', '[fd00::1]']
 
 test('creates, changes, lists and removes a webhook and shows its secret once', async ({ platform }) => {
@@ -155,7 +155,6 @@ deliveryTest('delivers only subscribed events, as CloudEvents that match the cat
 deliveryTest('delivers all events of its organisation and none of another', async ({ tenant, platform }) => {
   const { admin, receiver, newWebhook } = tenant
   const { id: webhookId } = await newWebhook('/all', ['*'])
-  // An event of another organisation.
   const foreignCluster = await platform.newCluster()
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   const jobId = await tenant.platform.submit((await tenant.platform.newCluster()).id)

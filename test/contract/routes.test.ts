@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { addressOf, hidden, parametersOf } from './support/paths.ts'
 
-/** Paths that need no token. Add every new public operation here. */
+/** Paths that need no access token. Add every new public operation here. */
 const publicPaths = [
   /^\/health\//,
   /^\/api\/v1\/setup\//,
@@ -22,7 +22,7 @@ const publicPaths = [
   /^\/docs$/,
   /^\/relay\/relay\.mjs$/,
   /^\/schemas\//,
-  // Browsers need it before sign-in.
+  // Browsers request the configuration before sign-in.
   /^\/api\/v1\/portal\/configuration$/,
 ]
 

@@ -2,7 +2,7 @@ import { matchesSelector, parseSelector, SelectorError } from '@platform/contrac
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-/** The grammar as one regular expression. Words are limited, so that a 63-character word is a boundary case. */
+/** The grammar as one regular expression. Keys and values have at most 63 characters. */
 const space = String.raw`[ \t\r\n]*`
 const key = '[a-z0-9](?:[a-z0-9._/-]{0,61}[a-z0-9])?'
 const value = '(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?'

@@ -142,7 +142,10 @@ test.each(sampled(authenticatedOperations))('$name with an API token depends on 
   }
 })
 
-/** Operations that grant permissions to users require the caller to hold these permissions as well. */
+/**
+ * Operations that manage users or map roles. They require the caller to hold the permissions of these users or roles as
+ * well.
+ */
 const grantsPermissions = (operation: Operation): boolean =>
   (requirementOf(operation) === 'users:admin' && operation.name.includes('/users') && operation.method !== 'GET') ||
   operation.name === 'POST /api/v1/platform/identity/providers'

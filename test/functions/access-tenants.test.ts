@@ -151,7 +151,7 @@ test.each(places.filter(([name]) => isPrivate(name)))('%s of a colleague is not 
 const isShared = (operation: Operation): boolean =>
   idPlaces(operation).every((place) => !isPrivate(`${operation.name} ${place}`))
 
-// Otherwise an invalid fixture would pass as a protected one.
+// Without this test, an invalid fixture would look like a protected resource.
 test.each([...new Set(places.map(([, operation]) => operation).filter(isShared))])(
   '$name succeeds for a colleague',
   async (operation) => {

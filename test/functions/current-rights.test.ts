@@ -40,7 +40,7 @@ async function changedUser(change: string, prepare: (user: SignedInUser) => Requ
 
 const isChanging = ({ name, method, endpoint }: Operation) =>
   method !== 'GET' && !endpoint.readsOnly && endpoint.access !== 'relay' && name !== 'POST /api/v1/auth/logout'
-/** By default, one change per operation; all changes for those that run scripts. */
+/** By default, one change per operation, but all changes for the submission of a job. */
 const cells = operations
   .filter((operation) => isProtected(operation) && isChanging(operation))
   .flatMap((operation, index) =>
@@ -80,7 +80,7 @@ test('reads of one session take one more store call a minute', async () => {
   expect([await countOf(), await countOf()]).toEqual([6, 5])
 })
 
-/** The store cancels a transaction if another one with the same item is in progress. */
+/** Cancels a transaction if another one that checks the same item is in progress, as DynamoDB does. */
 function rejectConcurrentChecks(): Disposable {
   const inProgress = new Set<string>()
   const checkedKeys = ({ command, input }: { command: string; input: any }): string[] =>

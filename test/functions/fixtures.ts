@@ -392,7 +392,7 @@ const imageErrors: Record<string, ImageOf> = {
     putModule(releaseFor(newModuleId(), { spec: { apiBasePath: `/api/${id}` } })).then(() => ({})),
 }
 
-/** Operation and error code → a request that fails with it. No other test receives these errors by HTTP. */
+/** Operation and error code → a request that fails with this error. No other test receives these errors by HTTP. */
 export const rejections: Record<string, Fixture> = {
   ...Object.fromEntries(
     ['clusters/labels', 'clusters/site', 'targets/resolve', 'relay-updates', 'jobs/batch'].map((path) => [

@@ -46,7 +46,10 @@ export function valueAt(parts: RequestParts, place: string): unknown {
   return value
 }
 
-/** Replaces the value at a place by that of another request. Removes other query parameters, which could hide it. */
+/**
+ * Replaces the value at a place with the value of another request. If the place is in the query, removes the other
+ * parameters of the query, which could hide the effect of the value.
+ */
 export function withValueOf(own: RequestParts, other: RequestParts, place: string): RequestParts {
   const { query: _, ...rest } = own
   return replace(place.startsWith('query.') ? rest : own, other, place.split('.'))

@@ -2,7 +2,7 @@ import { generateKeyPair } from '@platform/oci/signature/key'
 import { startModuleRegistry } from '../support/module-registry.ts'
 import * as Release from '../support/release.ts'
 
-/** Registry settings. Import this before the platform: `await vi.hoisted(() => import(…))`. */
+/** A module registry with its settings. Import this file before the platform: `await vi.hoisted(() => import(…))`. */
 export const moduleWorld = await startModuleRegistry()
 
 const releases = 'platform/releases'

@@ -1,4 +1,4 @@
-/** The access requirement of every operation, written by hand from the specification and the decisions. */
+/** The access requirement of every operation, written by hand and not derived from the contract. */
 export const requirements: Record<string, string> = {
   'GET /health/live': 'public',
   'GET /health/ready': 'public',

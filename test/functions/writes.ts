@@ -10,7 +10,7 @@ client.middlewareStack.add(
   (next, context) => async (args) => {
     const result = await next(args)
     if (!/^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(context.commandName ?? '')) return result
-    // Ignores counts of errors and calls, and the record of the first denied call in a minute.
+    // Ignores counters of errors and calls, and outbox records about denied calls.
     if (isErrorCount(args.input) || isCallCount(args.input)) return result
     if (JSON.stringify(args.input).includes('access.denied')) return result
     count++

@@ -38,7 +38,7 @@ const queuesOf = (capabilities: readonly string[]) =>
 test('recursion is allowed only for consumers whose messages lead back to them', () => {
   const configs = inputsOf('aws:lambda/functionRecursionConfig:FunctionRecursionConfig')
   expect(new Set(configs.map(({ recursiveLoop }) => recursiveLoop))).toEqual(new Set(['Allow']))
-  // Computed differently from the deployment: by the queues that each task sends to.
+  // Independent of the code of the deployment, which follows consumers instead of queues.
   const reachable = (queues: ReadonlySet<string>): ReadonlySet<string> => {
     const next = consumers
       .filter(({ queue }) => queues.has(queue))
@@ -105,7 +105,7 @@ test("the gateway's log has neither paths nor query strings", () => {
   expect(Object.values(fields).filter((field) => /path|query|header|authorizer/i.test(String(field)))).toEqual([])
   expect(fields).toMatchObject({ route: '$context.routeKey', status: '$context.status' })
   expect(accessLogSettings.destinationArn).toMatch(/^arn:aws:logs:/)
-  // Metrics of 100 routes would be charged individually.
+  // AWS would charge the metrics of each route separately.
   expect(defaultRouteSettings).toMatchObject({ detailedMetricsEnabled: false, throttlingRateLimit: 5000 })
 })
 

@@ -187,7 +187,7 @@ test.runIf(isLong)("names and environments fit AWS's limits with the longest sta
   }
   const roles = ofType(graph, 'aws:iam/role:Role').map(({ inputs }) => String(inputs['name']))
   expect(roles.filter((name) => !name.startsWith(`platform-${stage}-use1-`))).toEqual([])
-  // The codes of some regions are two letters longer.
+  // IAM limits the names to 64 characters, and the codes of some regions are longer than `use1`.
   expect(roles.filter((name) => name.length > 62)).toEqual([])
   for (const { environment, name } of functionsOf(graph, functionNames)) {
     expect(environment['PLAT_MODULE_SOURCES'], name).toBe(sources)

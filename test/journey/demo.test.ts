@@ -50,7 +50,7 @@ test.skipIf(skipReason !== '')(
     await page.goto(new URL('/', link).href)
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()
     await page.getByText('This is a demo.').waitFor()
-    // The first click opens the link.
+    // Opening the link counts as the first of the 3 clicks.
     await page.goto(link)
     await page.getByText('This is a demo.').waitFor()
     await page.getByRole('link', { name: 'Disk space' }).click()

@@ -127,7 +127,7 @@ test('uninstalls the module without leaving files, processes or database entries
   expect(await processIds()).toEqual([])
 })
 
-/** Serves a page on another port of the same host. For browsers it is same-site, so requests from it carry cookies. */
+/** Serves a page on another port of the same host. Browsers treat it as same-site, so its requests carry cookies. */
 async function startOtherOrigin() {
   const server = createServer((_, response) => void response.setHeader('content-type', 'text/html').end('<body>'))
   const { port } = await listenAt(server, '127.0.0.1', 0)

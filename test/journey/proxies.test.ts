@@ -15,7 +15,7 @@ import { certificates } from '../support/slapd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { isListening, waitFor } from '../support/wait-for.ts'
 
-/** The example of docs/operations.md, changed to this test's addresses. */
+/** The example in docs/operations.md for a configuration language, with the addresses of this test. */
 async function exampleOf(language: string, changes: Record<string, string>): Promise<string> {
   const guide = await readFile('docs/operations.md', 'utf8')
   const [, example = ''] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'ms').exec(guide) ?? []
@@ -72,7 +72,7 @@ for (const [name, argumentsOf] of sampled(Object.entries(proxies))) {
 
       const origin = `https://localhost:${port}`
       const send = async (method: string, path: string, headers: Record<string, string> = {}, body = '') => {
-        // A loopback address other than that of the proxy. The header is forged.
+        // The client has another loopback address than the proxy, and forges the forwarding headers.
         const connection = {
           ca,
           host: '127.0.0.1',
@@ -109,7 +109,7 @@ for (const [name, argumentsOf] of sampled(Object.entries(proxies))) {
         [413, 'payload_too_large'],
       ])
 
-      // The platform has read the proof of a relay, and refused it.
+      // Code 5 (not authorized): the platform has received the password through the proxy, and rejected it.
       using channel = await openMqtt(`wss://localhost:${port}/channel`, 'mqtt', { ca })
       expect(await channel.connect('relay', 'no proof')).toBe(5)
     },

@@ -15,7 +15,7 @@ async function residentBytes(processId: number, kind: 'VmRSS' | 'VmHWM'): Promis
 
 const chunk = (size: number, count: number) => `${size.toString(16)}\r\n${'x'.repeat(size)}\r\n`.repeat(count)
 
-/** Unfinished requests; all but the first stay below the limit of a declared length. */
+/** Unfinished requests. The gateway rejects only the first by its declared length, which exceeds 4 MiB. */
 const uploads = [
   ['POST /api/v1/jobs', `Content-Length: ${10 * 1024 * kibibyte}`, 'x'.repeat(64 * kibibyte)],
   ['POST /api/v1/auth/login', `Content-Length: ${64 * kibibyte}`, 'x'.repeat(63 * kibibyte)],

@@ -69,7 +69,7 @@ test('a published release is announced once, applied and rolled back without a f
   expectStatus(await apply({ ...request, force: true }), 422, 'version_not_available')
 
   const beat = async (state = {}) => expectStatus(await relay.heartbeat({ running: [jobId], ...state }), 200)
-  // Offline clusters are examined once a minute only.
+  // A relay update that waits only for offline clusters checks them once a minute.
   await beat()
   const body = { target: { clusterIds: [relay.clusterId] }, version: '9.1.0' }
   const { id } = expectStatus(await admin.post('/api/v1/relay-updates', body), 201)

@@ -191,7 +191,7 @@ test('fails if the target registry stores a copy under another digest', async ()
 
 const cannotChangeRoot = process.platform !== 'linux' || process.getuid?.() !== 0
 
-// Short runs skip this, because it packs all of Node.js.
+// Short runs skip this test, because it packs all of Node.js.
 test.skipIf(cannotChangeRoot || !isLong)('the Node.js layer contains exactly the libraries of Node.js', async () => {
   await using store = await temporaryFolder()
   const client = memoryRegistry()

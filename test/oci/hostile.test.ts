@@ -60,7 +60,7 @@ const leakCredentials =
 async function expectFailure([, operation, problem, respond]: Row): Promise<void> {
   await using other = await startServer(() => ({ status: 200, body: 'content' }))
   await using registry = await startServer(leakCredentials(respond(other.url)))
-  // Only operations that never get a response may exceed the limit.
+  // Only cases without a response may reach the time limit; their limit is short, so that the test ends soon.
   const timeoutMs = problem === 'unreachable' ? 500 : 60_000
   const { client } = clientOf(registry.host, { credentials: async () => ada, timeoutMs })
   const failure = await failureOf(operations[operation](client))

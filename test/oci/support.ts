@@ -44,7 +44,7 @@ export async function all(list: AsyncIterable<string>): Promise<string[]> {
 
 export const labels = { 'org.platform.module.id': 'hello' }
 
-/** Pushes `team/hello:1.0.0` with skopeo. Returns its digest according to skopeo. */
+/** Pushes `team/hello:1.0.0` with skopeo. Returns the digest of the manifest that skopeo reads back. */
 export async function pushBySkopeo(host: string, architectures?: readonly string[]): Promise<string> {
   await using folder = await temporaryFolder()
   await writeLayout(folder.path, labels, architectures)

@@ -2,7 +2,10 @@ import { unpackImage } from '@platform/oci/unpack'
 import { imageOfEntries } from '../support/image-layers.ts'
 import { memoryRegistry } from '../support/memory-registry.ts'
 
-/** Unpacks an image of two layers: `node unpacker.ts <store> whole`. In mode `stuck`, the registry never sends the upper layer. */
+/**
+ * Unpacks an image of two layers: `node unpacker.ts <store> whole`. In mode `stuck`, the registry never sends the upper
+ * layer.
+ */
 const [store = '', mode] = process.argv.slice(2)
 
 const client = memoryRegistry()

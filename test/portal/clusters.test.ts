@@ -100,7 +100,7 @@ test.runIf(isLong)('filters are part of the address, and can be saved, applied a
   await field(page, 'Type').selectOption('CloudLocal')
   const sentRequests = await requestsDuring(page, async () => {
     await page.getByRole('searchbox', { name: 'Name' }).focus()
-    // In one task, so that a slow machine does not send requests between the letters.
+    // Inserts all letters in one task, so that even a slow page sends no request between two letters.
     await page.evaluate(`for (const letter of 'GODOT') document.execCommand('insertText', false, letter)`)
     await page.waitForURL('**/clusters?*search=GODOT*')
     await page.getByRole('status').filter({ hasText: '1 cluster' }).waitFor()
@@ -114,7 +114,7 @@ test.runIf(isLong)('filters are part of the address, and can be saved, applied a
   expect(await field(page, 'Status').inputValue()).toBe('Pending')
 
   await button(page, 'Saved filters').click()
-  // Wait, because the list moves the button below it when it is loaded.
+  // Wait for the list: when it loads, the button below the list moves.
   await dialog(page).getByRole('list', { name: 'Saved filters' }).waitFor({ state: 'attached' })
   await field(dialog(page), 'Save current filters as').fill('<i>godots</i>')
   await button(dialog(page), 'Save filter').click()

@@ -136,7 +136,7 @@ test('shows whether the tenant granted or denied consent', async ({ api, origin,
   const page = await open(`/settings/identity?provider=${id}`, {
     allow: [/^external GET https:\/\/(login\.microsoftonline\.com|platform\.example\.com)\//],
   })
-  // Acts as the tenant. The redirects go to the public URL, which the test replaces by the origin of this platform.
+  // Acts as the tenant. The redirects go to the public URL, which the test replaces with the origin of this platform.
   let verdict = { admin_consent: 'True' }
   await page.route('https://login.microsoftonline.com/**', async (route) => {
     const request = new URL(route.request().url())

@@ -129,6 +129,6 @@ test('a new platform is set up, runs a job on a real relay and installs a module
     await heading(page, 'Sign in').waitFor()
     expect(await page.locator('body').innerText()).not.toMatch(/berlin-1|Dashboard|Clusters/)
   }
-  // The key of a renewal whose response did not arrive remains.
+  // The idempotency key of a session renewal may remain, if the response did not arrive.
   expect((await readStoredNames(page)).filter((name) => name !== 'session renewal')).toEqual([])
 })

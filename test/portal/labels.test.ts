@@ -50,7 +50,7 @@ test('a selector is completed, checked and counted while the user types', async 
   expect(await selector.inputValue()).toBe('zone=south')
   await page.getByText(`1 cluster: ${other}.`).waitFor()
   const sentRequests = await requestsDuring(page, async () => {
-    // In one task, so that a slow machine does not send requests between the letters.
+    // Inserts all letters in one task, so that even a slow page sends no request between two letters.
     await page.evaluate(`for (const letter of ',!size') document.execCommand('insertText', false, letter)`)
     await page.getByText('Press Enter').waitFor()
     await selector.press('Enter')

@@ -162,7 +162,7 @@ test.runIf(isLong)('a page opens other pages of its module only', async ({ insta
   const openPath = (path: string) =>
     frame.evaluate((path) => (globalThis as any).parent.postMessage({ platform: 'open', path }, '*'), path)
   await openPath('/settings/users')
-  // Messages arrive in order.
+  // The portal handles messages in order, so after this response it has handled the message of `openPath`.
   await post(frame, request('/api/hello'))
   expect(new URL(page.url()).pathname).toBe('/modules/hello')
   await openPath('/modules/hello?page=2')

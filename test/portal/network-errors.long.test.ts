@@ -97,7 +97,7 @@ test('an error after the dialog was closed is shown as a toast', async ({ open }
   await page.getByText('Create site: outcome unknown').first().waitFor()
 })
 
-/** Blocks a file, and the request by which the portal checks for a new version, until the returned function is called. */
+/** Blocks a file until the returned function is called, and permanently the request that checks for a new version. */
 async function blockFile(page: Page, file: string): Promise<() => Promise<void>> {
   await page.route(file, (route) => route.abort())
   await page.route('/', (route) => (route.request().method() === 'HEAD' ? route.abort() : route.continue()))

@@ -9,8 +9,8 @@ import { builtFunctions, publishRelease, pushUnsignedRelease } from '../support/
 import { zipOf } from '../../scripts/release/zip.ts'
 
 /**
- * Each test continues where the previous one ended: the reference module is installed and uninstalled, then the platform is updated to 9.1.0 and
- * rolled back.
+ * Each test continues where the previous one ended: the reference module is installed and uninstalled, then the
+ * platform is updated to 9.1.0 and rolled back.
  */
 const settings = { PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1', PLAT_UPDATE_BAKE_SECONDS: '1' }
 const test = testOnOwnPlatform.extend('settings', { scope: 'file' }, settings)

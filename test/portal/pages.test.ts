@@ -24,7 +24,7 @@ async function titleErrors(page: Page, { heading }: PortalPage): Promise<string[
   return errors
 }
 
-/** Expects that Tab and Enter skip the navigation, unless a modal dialog or the script editor has the initial focus. */
+/** An error if Tab and Enter do not skip the navigation. Skips pages with an open dialog or a script editor. */
 async function skipLinkErrors(page: Page): Promise<string[]> {
   if (await page.getByRole('dialog').isVisible()) return []
   if (await page.getByRole('textbox', { name: 'Script' }).isVisible()) return []
@@ -72,7 +72,7 @@ test('the API reference finds operations by a property and sends requests, chang
   expect(await page.locator('form:visible .output').innerText()).toBe('')
 })
 
-// axe takes long on all operations at once; short runs check one of them below.
+// axe takes long on all operations at once. In short runs, only the test above checks the API reference.
 test.for(isLong ? [...publicPages, apiReference] : publicPages)(
   '$name is accessible and responsive',
   async (tested, { open, api: _isSetUp }) => {

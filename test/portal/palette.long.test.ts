@@ -40,7 +40,7 @@ test('searches clusters once per word and drops outdated results', async ({ open
   const page = await open('/health')
   await openPalette(page)
   const sentRequests = await requestsDuring(page, async () => {
-    // In one task, so that a slow machine does not send requests between the letters.
+    // Inserts all letters in one task, so that even a slow page sends no request between two letters.
     await page.evaluate(`for (const letter of 'BERLIN') document.execCommand('insertText', false, letter)`)
     await options(page).filter({ hasText: 'berlin-1' }).waitFor()
   })

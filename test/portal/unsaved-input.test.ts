@@ -20,7 +20,7 @@ interface TestedForm {
   open: (page: Page) => Promise<unknown>
   fill: (page: Page) => Promise<void>
   values: (page: Page) => Promise<unknown[]>
-  /** The values as filled in, and after a reload. */
+  /** The values as filled in; `restored` are the values after a reload. */
   kept: unknown[]
   restored: unknown[]
 }

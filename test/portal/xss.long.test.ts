@@ -101,7 +101,7 @@ test('the setup wizard does not execute payloads', async ({ open, platform }) =>
   expect(errorsOf(page).list()).toEqual([])
 })
 
-/** Pages with the payloads that they must show. Forms tested later remove some of them. */
+/** Pages with the payloads that they must show. Tests of forms, which run later, remove some of these payloads. */
 const expectedTexts: [path: string, texts: readonly string[]][] = [
   ['/dashboard', hostileParts.slots.map(({ label }) => label)],
   ['/modules', texts],

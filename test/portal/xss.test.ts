@@ -3,7 +3,7 @@ import { hostileCluster, storedPayloads as texts } from '../support/portal/hosti
 import { heading } from '../support/portal/locators.ts'
 import { test } from '../support/portal/test.ts'
 
-/** Stored payloads are displayed as plain text. A payload that executes is a page error. xss.long.test.ts visits every page. */
+/** Stored payloads are displayed as plain text; a payload that executes is a page error. See also xss.long.test.ts. */
 
 test('lists, cluster pages, job pages and notifications show payloads as text', async ({ visit, api }) => {
   const created = await Promise.all(texts.map((text) => hostileCluster(api, text)))

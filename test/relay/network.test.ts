@@ -67,7 +67,7 @@ test.skipIf(!canIsolate || !existsSync('/usr/bin/tinyproxy')).each([
         /The control channel is closed: the proxy http:\/\/198\.51\.100\.1:3128 does not connect/,
       )
     expect(proxy.hasEnded).toBe(false)
-    // Direct requests come from the other end of the cable.
+    // Requests that bypass the proxy would come from the other end of the cable.
     expect([...platform.addresses]).toEqual([network.host])
   },
   60_000,

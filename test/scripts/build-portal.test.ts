@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '../..')
 
 let portal: PortalFiles
 beforeAll(async () => {
-  // Shared with the platforms that tests start.
+  // `dist` is shared with the platforms that tests start.
   await buildAssets(join(root, 'dist'), { names: ['portal.pack'] })
   portal = unpackFiles(await readFile(join(root, 'dist/portal.pack')))
 })

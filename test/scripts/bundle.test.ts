@@ -20,11 +20,11 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
 
 const names = await functionFiles(join(root, 'functions'))
-/** KiB that a function loads before its first response, and its gzip size. */
+/** The maximum size of the code that a function loads before its first response, unpacked and with gzip. */
 const limits: readonly [RegExp, kib: number, gzipKib: number][] = [
   // Functions that call only the store and queues.
   [/^(?:bootstrap|queue\/(?:batches|webhooks)(?:-dead-letter)?)$/, 440, 142],
-  // They also load parts of the SDK that the client of AWS IoT shares.
+  // Functions that also load parts of the AWS SDK that the client of AWS IoT shares.
   [/^(?:queue\/events|schedule\/sweep)$/, 475, 153],
   [/./, 560, 185],
 ]

@@ -97,7 +97,7 @@ test('a platform rejects a release that an unknown key signed', async () => {
 test('skopeo copies a release with all its signatures from a folder to a registry', async () => {
   await using folder = await temporaryFolder()
   const output = join(folder.path, 'out')
-  // As the command does, with an empty work folder each time.
+  // Like the command, uses a new work folder each time.
   const publishHere = (artifact: Artifact, key: string) =>
     publishToFolder(output, artifact, key, join(folder.path, crypto.randomUUID()))
   const { artifact } = releaseOf('9.6.0')

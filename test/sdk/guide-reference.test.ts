@@ -6,7 +6,7 @@ import { ModuleManifest } from '@platform/contract/manifest'
 import { moduleErrors } from '@platform/contract/module'
 import { expect, test } from 'vitest'
 
-/** docs/modules.md repeats parts of the code; these tests compare them. */
+/** docs/modules.md repeats parts of the code. These tests compare the guide with the code. */
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const guide = await readFile(at('docs/modules.md'), 'utf8')

@@ -13,8 +13,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type CommandOutput, Terminal } from '../support/terminal.ts'
 
 /**
- * Follows the ten-minute tutorial of docs/modules.md: types each command in its own home folder, and expects the output
- * that the guide shows. Only the ports are replaced. Later sections depend on earlier ones.
+ * Follows the ten-minute tutorial of docs/modules.md: types the commands, with a new home folder, and expects the
+ * output that the guide shows. Only the ports are replaced. Later sections depend on earlier ones.
  */
 
 const checkout = fileURLToPath(new URL('../..', import.meta.url))

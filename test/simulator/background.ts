@@ -58,7 +58,7 @@ async function start(): Promise<Simulator> {
     onStep(`Built ${builtFunctions.size} functions`)
   } else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
-  // Loading it fails with invalid settings.
+  // This import fails if the settings are invalid.
   const { startSimulator } = await import('./simulator.ts')
   const simulator = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
   throwIfCancelled()
@@ -81,7 +81,7 @@ async function run(): Promise<Simulator> {
   }
 }
 
-// Only after signal handlers are installed: other commands find the state and may send a signal.
+// Starts after the signal handlers are installed, because other commands find the state and may send a signal.
 const runningSimulator = Promise.resolve().then(run)
 stopOnSignals(async () => {
   isCancelled = true

@@ -48,7 +48,7 @@ export async function startSimulator(options: SimulatorOptions) {
   await beforeBootstrap?.(cloud)
   await bootstrap()
   onStep('The platform has started')
-  // The schedule of the catalog would take minutes.
+  // The first scheduled scan of the catalog would come minutes later.
   if (hasClocks) await tick('schedule/catalog')
   const initialAdminTokenSecret = String(graph.outputs['initialAdminTokenSecret'])
   const started = resources.move()

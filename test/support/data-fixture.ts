@@ -1,4 +1,7 @@
-/** `node test/support/data-fixture.ts`: writes a backup of a small platform of this version, which later versions must open. */
+/**
+ * `node test/support/data-fixture.ts`: writes a backup of a small platform in the current layout. Versions with this
+ * layout must open the backup.
+ */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { layoutVersion } from '@platform/core/db/schema'

@@ -102,7 +102,7 @@ let addresses = 0
 /** A network address without failed sign-ins. */
 export const newOrigin = () => ({ address: `198.51.100.${++addresses}` })
 
-/** Advances the clock to the next minute, where counters of failed sign-ins start again. */
+/** Advances the clock to the next minute, in which the per-minute counters of failed sign-ins start at zero. */
 export const advanceToNextMinute = (): void => shiftClock(60_000 - (now() % 60_000))
 
 export type SignedInUser = Awaited<ReturnType<typeof signInUser>>

@@ -33,7 +33,7 @@ export class Load {
     this.#targets = targets
   }
 
-  /** Calls the API until it has responded `responses` times, then kills the platform during the next calls. */
+  /** Calls the API until `responses` more responses have arrived, then kills the platform during the next calls. */
   async untilKilled(clients: number, responses: number, kill: () => Promise<void>): Promise<void> {
     const requiredResponses = this.#responses + responses
     const calling = Array.from({ length: clients }, () => this.#call())

@@ -21,7 +21,7 @@ export async function processesOf(organisationId: string, moduleId: string): Pro
 async function remainingOf({ dataDir }: Pick<PlatformProcess, 'dataDir'>): Promise<string[]> {
   const processes = await processesWith(`${dataDir}/`)
   const folders = await Promise.all(['run', join('run', 'runc'), 'images'].map((name) => contentOf(dataDir, name)))
-  // runc keeps a state folder for each container.
+  // The state folder of runc remains. Its entries, one for each container, count.
   return [...processes.map((id) => `process ${id}`), ...folders.flat()].filter((each) => each !== join('run', 'runc'))
 }
 

@@ -6,13 +6,13 @@ import { signImage } from '@platform/oci/signature/sign'
 import { type ReceivedRequest, type ServerReply, startServer } from './http-server.ts'
 import { startTestRegistry } from './registry.ts'
 
-/** Must not import core, which reads its settings when it is imported. */
+/** This file must not import core, which reads its settings when it is imported. */
 
 export interface ImageOptions {
   version?: string
   repository?: string
   tags?: string[]
-  /** `module.json`; by default it matches the labels. `false`: no manifest. */
+  /** Content of `module.json`; by default a manifest that matches the labels. `false` omits the file. */
   manifest?: unknown
   labels?: Record<string, string>
   config?: ImageToBuild['config']
@@ -20,7 +20,7 @@ export interface ImageOptions {
   created?: string
 }
 
-/** `false`: without a signature. */
+/** The key that signs the image; `false` pushes the image without a signature. */
 export type Signer = 'trusted' | 'stranger' | 'scoped' | { privateKeyPem: string } | false
 
 export const writtenManifest = (id: string, version = '1.0.0', spec: object = {}, metadata: object = {}) => ({
@@ -41,7 +41,7 @@ export const moduleLabels = (id: string, version = '1.0.0') => ({
   'org.opencontainers.image.source': 'https://example.com/module',
 })
 
-/** Tags are added last, so that a scan never finds an unsigned image. */
+/** Signs the image if there is a private key. Adds tags last, so that a scan never finds the image unsigned. */
 export async function pushModuleImage(
   client: RegistryClient,
   id: string,

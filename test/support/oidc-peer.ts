@@ -82,7 +82,7 @@ const configuration = (
   interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
   scopes: ['openid', 'profile', 'email', 'groups', 'offline_access'],
   claims: { openid: ['sub'], profile: ['preferred_username', 'name'], email: ['email'], groups: ['groups'] },
-  /** Returns claims other than the subject only from the userinfo endpoint. */
+  /** If true, only the userinfo endpoint returns claims other than the subject. */
   conformIdTokenClaims: isLean,
   cookies: { keys: [randomUUID()] },
   ttl: {

@@ -13,7 +13,7 @@ afterAll(() => runningChildren.forEach((child) => child.kill('SIGKILL')))
 export interface Ended {
   exitCode: number | null
   out: string
-  /** Standard output, which `out` has as text. */
+  /** The bytes of standard output; `out` is the same output as text. */
   bytes: Buffer
   err: string
 }

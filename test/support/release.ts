@@ -15,7 +15,7 @@ import { signImage } from '@platform/oci/signature/sign'
 import { type Descriptor, type Manifest, mediaTypes } from '@platform/oci/types'
 import { startTestRegistry } from './registry.ts'
 
-/** This file must not import modules that load `@platform/core/config`, which reads the settings when it is imported. */
+/** This file must not import modules that load `@platform/core/config`, which reads the settings at import. */
 
 export interface ReleaseOverrides {
   functions?: Readonly<Record<string, string | Uint8Array>>

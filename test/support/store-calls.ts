@@ -12,7 +12,7 @@ export const isErrorCount = (input: any): boolean => String(input.Key?.pk).start
 
 let waitingHook: Disposable | undefined
 
-/** Runs an action before the `nth` matching command reaches the store. The result returns whether that command came. */
+/** Runs an action before the `nth` matching command is sent. The returned function returns whether it was reached. */
 export function beforeCommand(command: RegExp, action: () => Promise<unknown>, nth = 1): () => boolean {
   waitingHook?.[Symbol.dispose]()
   let callsLeft = nth
@@ -37,7 +37,7 @@ export interface CallHook {
   after: () => Promise<void>
 }
 
-/** `after` runs before the response is used. */
+/** `after` runs before the caller receives the response. */
 export function onStoreCall(hook: {
   before?: (call: StoreCall) => Promise<void>
   after?: (call: StoreCall, response: any) => Promise<void>

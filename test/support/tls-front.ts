@@ -6,7 +6,7 @@ import { listen } from './http-server.ts'
 import { certificates } from './slapd.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Starts a self-signed TLS proxy at `https://localhost:<port>`. Forwards all headers, including `Host`. */
+/** Starts a TLS proxy at `https://localhost:<port>` with an untrusted certificate. Keeps all headers, even `Host`. */
 export async function startTlsFront(target: string) {
   await using folder = await temporaryFolder()
   const { cert, key } = await certificates(folder.path)

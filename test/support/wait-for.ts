@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const pollMs = 50
 
-/** Repeats a check until it returns a value. Throws after a generous deadline, which is not part of the test. */
+/** Repeats a check until its result is neither undefined nor false. Throws after `withinSeconds`. */
 export async function waitFor<Found>(
   description: string,
   check: () => Promise<Found | undefined | false>,

@@ -1,4 +1,7 @@
-/** Raises all rate limits. Import it before the platform: `await vi.hoisted(() => import(…))`. */
+/**
+ * Raises the rate limits, except those of failed sign-ins. Import this file before the platform:
+ * `await vi.hoisted(() => import(…))`.
+ */
 
 const limits = [
   'SIGN_INS_PER_MINUTE',

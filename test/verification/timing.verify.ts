@@ -45,7 +45,7 @@ async function guessUsers(endpoint: string): Promise<Guesses> {
     first: () => guess(username),
     second: () => guess(`u-${crypto.randomUUID()}`),
     status: 401,
-    // A sign-in is slow: 200 limit the duration of the run.
+    // Sign-ins are slow, so their number is small.
     count: 200,
     margin: 0.1,
   }

@@ -83,7 +83,7 @@ export async function selectedClusters(api: Api, selector: string): Promise<Name
   return clusterIds.map((id) => ({ id, name: names.get(id) ?? id }))
 }
 
-/** Returns the id of a site that is given by id or, in upper or lower case, by name. */
+/** Finds a site by id or by name (case-insensitive) and returns its id. Throws `CliError` if there is none. */
 export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   const { items } = await unwrap(api.GET('/api/v1/sites'))
   const found = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())

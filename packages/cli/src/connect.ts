@@ -10,6 +10,6 @@ const followSeconds = 600
 /** Returns the API with the credentials of the user. Throws `CliError` if the user is not signed in. */
 export const connect = (): Api => authorisedClient(credentials(), { seconds, knownServerSeconds: restartSeconds })
 
-/** Like `connect`, but retries for up to ten minutes while the platform is unavailable. */
+/** Like `connect`, but after a first response, retries for up to ten minutes while the platform is unavailable. */
 export const connectToFollow = (): Api =>
   authorisedClient(credentials(), { seconds, knownServerSeconds: followSeconds })

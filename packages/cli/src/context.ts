@@ -36,7 +36,7 @@ export function parseContextName(text: string): string {
 
 export const defaultContext = 'default'
 
-/** The command to sign in to the context of this command. */
+/** The command to sign in to the requested or, without a request, the current context. */
 export function loginCommand(): string {
   const name = requestedContextName()
   return name === undefined ? 'plat login' : `plat login --context ${name}`

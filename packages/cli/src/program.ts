@@ -54,7 +54,7 @@ export function program(): Command {
     .description('Manage clusters and run scripts on them.')
     .version(version())
     .exitOverride()
-    // Options after a command belong to it, as in `module install hello --version 1.0.0`.
+    // Options after a command belong to the command, as in `module install hello --version 1.0.0`.
     .enablePositionalOptions()
     .configureHelp({ showGlobalOptions: false })
     .showSuggestionAfterError()

@@ -26,7 +26,7 @@ export const Credentials = z
   })
   .meta({ id: 'Credentials' })
 
-/** Headers of a refresh. The key makes it safe to repeat a refresh whose response was lost. */
+/** Headers of a refresh. A refresh whose response was lost can be repeated with the same key for 60 seconds. */
 export const RefreshHeaders = z.object({
   'idempotency-key': z.string().min(1).max(200).optional().meta({
     description:
@@ -41,7 +41,7 @@ export const RefreshRequest = z
 /** Body of the request that exchanges the code of a sign-in for tokens, so that no URL contains tokens. */
 export const SignInCode = z.strictObject({ code: z.string().min(1).max(200) }).meta({ id: 'SignInCode' })
 
-/** A user with the permissions of all its roles. */
+/** A user with the permissions of all its roles; for a caller with an API token, only those that the token also has. */
 export const UserProfile = z
   .object({
     id: id('user'),

@@ -24,10 +24,9 @@ export const clusterSortFields = [
   'arch',
   'relayVersion',
 ] as const
-/** Maximum number of matching clusters, in a large organisation, for an order that requires the records of all. */
+/** Maximum number of matching clusters, in a large organisation, for a sort by a value that only their records have. */
 export const recordSortLimit = 500
 
-/** Fields by which the list of nodes can be sorted. */
 const nodeSortFields = ['name', 'os', 'arch', 'cpus', 'memoryBytes', 'rootDiskFreeBytes'] as const
 export type NodeSort = (typeof nodeSortFields)[number] | `-${(typeof nodeSortFields)[number]}`
 
@@ -40,7 +39,6 @@ export type RelayStatus = (typeof relayStatuses)[number]
 
 const ClusterName = line(3, 64).meta({ description: 'Unique within the organisation', example: 'berlin-1' })
 
-/** The newest job of a cluster. */
 const LastJob = z
   .object({
     id: id('job'),
@@ -166,7 +164,7 @@ export type NodeSummary = z.infer<typeof NodeSummary>
 const params = z.object({ id: pathId('clus') })
 const clusterIdList = /^clus_[0-9a-hjkmnp-tv-z]{26}(?:,clus_[0-9a-hjkmnp-tv-z]{26}){0,99}$/
 
-/** Limits of the response of `GET /clusters/labels`. */
+/** Limits of the response of `GET /clusters/labels`. `valuesOfKey` replaces `values` if the request names a key. */
 export const labelListLimits = { keys: 500, values: 50, valuesOfKey: 5000 } as const
 
 const clusterCount = z.int32().min(0).meta({ description: 'Number of clusters that have it', example: 12 })

@@ -38,7 +38,10 @@ export const id = (prefix: IdPrefix) =>
     .regex(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
     .meta({ description: `Identifier of the ${nouns[prefix]}`, example: exampleId(prefix) })
 
-/** Path parameter that identifies a resource. Accepts any text: an unknown identifier returns 404, not 400. */
+/**
+ * Parameter that identifies a resource. Accepts any text of 1 to 200 characters, so that an unknown or malformed
+ * identifier in a path returns 404, not 400.
+ */
 export const pathId = (prefix: IdPrefix | 'module') =>
   z
     .string()
@@ -53,7 +56,7 @@ export const pathId = (prefix: IdPrefix | 'module') =>
 /** An ISO 8601 timestamp in UTC. */
 export const timestamp = z.string().max(30).meta({ format: 'date-time', example: '2026-11-21T09:30:00.000Z' })
 
-/** One line of display text of `min` to `max` characters: trimmed, no control characters, no lone surrogates. */
+/** One line of display text of `min` to `max` characters: trimmed, without control characters and lone surrogates. */
 export const line = (min: number, max: number) =>
   z
     .string()

@@ -78,7 +78,7 @@ const pageHeader = html`<header class="bar">
   <a class="back" href="/">Back to the portal</a>
 </header>`
 
-// These are not `html` templates, because their texts must match the hashes in the policy byte for byte.
+// These are not `html` templates, because `html` would escape the style sheet and the script.
 const styleElement = new Html(`<style>${style}</style>`)
 const script = readFileSync(new URL('docs/browser.js', import.meta.url), 'utf8')
 const scriptElement = new Html(`<script type="module">${script}</script>`)

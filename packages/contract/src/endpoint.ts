@@ -49,7 +49,7 @@ type Content = Partial<Record<string, { schema?: z.ZodType }>>
 interface RequestDefinition {
   params?: z.ZodObject
   query?: z.ZodObject
-  /** Headers that only this endpoint reads. Names are lower-case and all headers are optional. */
+  /** Headers that not every endpoint reads. Names are lower-case, and all headers are optional. */
   headers?: z.ZodObject
   body?: { required?: true; content: Partial<Record<'application/json' | typeof formType, { schema: z.ZodObject }>> }
 }
@@ -76,7 +76,7 @@ export type EndpointDefinition = {
   capabilities?: readonly Capability[]
   /** The use case validates the body itself, because the API guarantees the order of its checks. */
   validatesBody?: true
-  /** The POST changes nothing, so it is neither recorded nor stored for an `Idempotency-Key`. */
+  /** The POST changes nothing, so its response is not stored for an `Idempotency-Key`. */
   readsOnly?: true
   /** Rejects requests from pages of other origins. */
   sameOriginOnly?: true
@@ -102,7 +102,7 @@ export const json = <Schema extends z.ZodType>(schema: Schema) => ({ 'applicatio
 export const jsonBody = <Schema extends z.ZodObject>(schema: Schema) =>
   ({ required: true, content: json(schema) }) as const
 
-/** The schema of a JSON request body. */
+/** The schema of the JSON request body; undefined without a body, or if parameters may be sent as a form. */
 export const bodySchemaOf = (endpoint: EndpointDefinition): z.ZodObject | undefined =>
   takesForm(endpoint) ? undefined : endpoint.request?.body?.content['application/json']?.schema
 
@@ -118,12 +118,12 @@ export const allowsUnknownInput = ({ path }: EndpointDefinition): boolean =>
   path.startsWith('/api/v1/relay/') || !/^\/(api|health)\//.test(path)
 
 /**
- * Whether parameters may be sent in the body, as a form or JSON, instead of in the query. Identity providers may do
- * this.
+ * Whether parameters may be sent in the body, as a form or JSON, instead of in the query. Some identity providers send
+ * them in the body.
  */
 export const takesForm = ({ request }: EndpointDefinition): boolean => request?.body?.content[formType] !== undefined
 
-/** Whether an endpoint accepts an `Idempotency-Key`. Public and relay endpoints handle retries themselves. */
+/** Whether responses are stored for an `Idempotency-Key`. Refreshes and claims handle the key in their use cases. */
 export const isIdempotent = ({ method, access, readsOnly }: EndpointDefinition): boolean =>
   method === 'post' && readsOnly !== true && access !== 'public' && access !== 'relay'
 

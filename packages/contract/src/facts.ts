@@ -6,7 +6,7 @@ const maxCustomFacts = 32
 
 const bytes = z.int().min(0).optional()
 
-/** Facts about a node. Its relay collects them with a shell, so each of them may be absent. */
+/** Facts about a node. The relay collects them with shell commands; a fact whose command fails is absent. */
 export const NodeFacts = z
   .object({
     os: line(1, 100).optional().meta({ example: 'linux' }),

@@ -12,7 +12,7 @@ const unsafeCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u0
 /** Options such as `set -eu;` at the start of a line. */
 const shellOptions = /^(?:set\s+[-+]|shopt\s|umask\s)[^;&|]*(?:;|&&|\|\||$)\s*/
 
-/** Returns the first line of a script that is not a comment or shell option, shortened, or undefined. */
+/** Returns the first line of a script with a command, without shell options and shortened, or undefined. */
 export function scriptTitle(script: string): string | undefined {
   for (const [line] of script.slice(0, maxSearchedLength).matchAll(/[^\r\n]+/g)) {
     let text = line.replaceAll(unsafeCharacters, ' ').trim()

@@ -105,7 +105,7 @@ export const NodeResult = z
   })
   .meta({ id: 'NodeResult' })
 
-/** SHA-256 of all output of a job, in hex. */
+/** Hash of all output of a job, as `OutputHash` computes it: SHA-256 in hex. */
 export const outputSha256 = z
   .string()
   .max(64)

@@ -7,8 +7,8 @@ export const manifestBytes = 262_144
 /** Path of the published schema on every platform. */
 export const manifestSchemaPath = '/schemas/module/v1.json'
 
-// The pattern of semver.org without ambiguous alternatives, so that it cannot backtrack. Numbers have at most 15
-// digits, so that a JavaScript number represents them exactly.
+// The pattern of semver.org, but major, minor and patch have at most 15 digits, so that JavaScript numbers represent
+// them exactly.
 const versionNumber = '(?:0|[1-9][0-9]{0,14})'
 const numericIdentifier = '(?:0|[1-9][0-9]*)'
 const prerelease = `(?:${numericIdentifier}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)`
@@ -16,7 +16,7 @@ const semVer = new RegExp(
   `^${versionNumber}\\.${versionNumber}\\.${versionNumber}(?:-${prerelease}(?:\\.${prerelease})*)?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
 )
 
-/** A SemVer 2.0 version whose numbers have at most 15 digits. */
+/** A SemVer 2.0 version of at most 256 characters. Major, minor and patch have at most 15 digits. */
 export const version = z.string().max(256).regex(semVer, 'must be a SemVer 2.0 version').meta({ example: '1.4.0' })
 
 const kebab = (max: number) =>
@@ -48,7 +48,7 @@ export const ModuleId = kebab(50).meta({
 export const slotIds = ['nav.primary', 'nav.settings'] as const
 export type SlotId = (typeof slotIds)[number]
 
-/** Effect of a failing health check on the health of the module. */
+/** Effect of a failing health check on the health of the module and the readiness of the platform. */
 export const healthTags = ['informational', 'degradable', 'critical'] as const
 
 export const NavSlot = z

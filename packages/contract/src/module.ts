@@ -41,7 +41,7 @@ const ModuleCheck = z.object({
   checkedAt: timestamp,
 })
 
-/** A module that is installed or being installed. */
+/** A module that is installed, or is being installed or uninstalled. */
 export const Module = z
   .object({
     id: ModuleId,

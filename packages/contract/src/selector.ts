@@ -56,7 +56,7 @@ export type Selector = readonly Requirement[]
 
 interface Token {
   text: string
-  /** From 0. */
+  /** Offset in the selector, from 0. */
   at: number
 }
 

@@ -19,7 +19,7 @@ const isTimezone = (name: string): boolean => {
   }
 }
 
-/** The public address of the portal. Redirect URIs are built from it, and browsers accept its cookies only over TLS. */
+/** The public address of the portal, used in redirect URIs. HTTPS is required, because the cookies are `Secure`. */
 const publicUrl = z
   .string()
   .max(500)

@@ -8,7 +8,7 @@ const targetIdLimit = 10_000
 /** Maximum number of clusters of a target. */
 export const targetCountLimit = 100_000
 
-/** The clusters of an operation. They are determined once, when the operation starts. */
+/** The clusters of a batch, a relay update or a bulk change. They are determined once, at the start. */
 export const Target = z
   .strictObject({
     clusterIds: z.array(pathId('clus')).min(1).max(targetIdLimit).optional(),

@@ -1,8 +1,8 @@
 import { type Capability } from './endpoint.ts'
 
 /**
- * Trigger of a function without routes: a queue, a schedule, a deployment, a connection of a relay to the broker of the
- * control channel, or the opening and closing of such a connection.
+ * Trigger of a function without routes: a queue, a schedule, a deployment, a relay's attempt to connect to the broker,
+ * or the start or end of a control channel.
  */
 export type Trigger =
   | { queue: string; batchSize: number; maximumConcurrency: number }
@@ -30,7 +30,7 @@ const singleMessages = { batchSize: 1, maximumConcurrency: 100 }
 
 /**
  * Functions without routes: name → trigger, timeout and capabilities. Each is one file, `functions/<name>.ts`. The
- * deployment and the one-machine runner read this table and the route table.
+ * deployment and the one-machine platform read this table and the route table.
  */
 export const tasks = {
   bootstrap: {
@@ -48,7 +48,7 @@ export const tasks = {
   },
   'channel-authorizer': {
     trigger: 'channel-connect',
-    // AWS IoT waits no longer.
+    // AWS IoT waits at most 5 seconds for an authorizer.
     timeoutSeconds: 5,
     capabilities: ['table:read'],
   },

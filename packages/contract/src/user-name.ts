@@ -1,4 +1,7 @@
-/** Encloses text in Unicode isolate characters, so that right-to-left letters do not reorder the text around it. */
+/**
+ * Encloses text in Unicode isolate characters, so that right-to-left letters do not reorder the text around it. Returns
+ * printable ASCII unchanged.
+ */
 export const isolated = (text: string): string => (/^[ -~]*$/.test(text) ? text : `\u2068${text}\u2069`)
 
 /** The names of a user in responses of the API. */

@@ -6,7 +6,7 @@ import { SelectorText } from './label.ts'
 
 /** Maximum number of webhooks of an organisation. */
 export const webhookLimit = 50
-/** Maximum number of deliveries that can be listed. */
+/** Maximum number of deliveries of a webhook that can be listed: the newest ones. */
 export const deliveryListLimit = 1000
 
 const areas = [...new Set(eventNames.map((name) => name.split('.')[0]))]

@@ -45,7 +45,7 @@ export interface RelayCaller {
   relayId: string
   organisationId: string
   clusterId: string
-  /** The id of the request's token. A heartbeat stores it, so that it cannot be replayed. */
+  /** The id of the request's token. A heartbeat stores this id, so that the token cannot be replayed. */
   tokenId: string
   issuedAtMs: number
 }

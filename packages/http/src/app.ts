@@ -57,8 +57,8 @@ const commonHeaders = {
   'x-content-type-options': 'nosniff',
 }
 
-// Runs a request in its trace, adds the common headers and logs one line. `handle` may add to the headers that it
-// receives; headers of its response take precedence.
+// Runs a request in its trace, adds the common headers, logs one line and records metrics. `handle` may add to the
+// headers that it receives; headers of its response take precedence.
 function withRequestLog(
   { headers: { traceparent }, requestContext }: GatewayEvent,
   handle: (headers: Record<string, string>) => Promise<HttpResponse>,

@@ -31,7 +31,7 @@ export async function authenticate(access: Access, event: GatewayEvent): Promise
     : userOf(headers, origin, permission)
 }
 
-// Only a browser sign-in sets the cookie, so it contains an access token and never an API token.
+// Only sign-ins and refreshes of browsers set the cookie, so it contains an access token and never an API token.
 async function browserUserOf(event: GatewayEvent, { address }: Origin, permission?: Permission): Promise<Caller> {
   const token = accessCookie(headersOf(event))
   if (token === '') throw platformError('unauthenticated')

@@ -18,7 +18,8 @@ export function cookieOf({ cookie = '' }: RequestHeaders, name: string): string 
 }
 
 // The following functions handle the cookies with a browser's tokens. The prefix `__Host-` prevents sibling domains
-// from setting them. Over plain HTTP on loopback it is omitted, because some browsers reject such cookies there.
+// from setting them. Over plain HTTP on loopback, cookies have no prefix and are not `Secure`, because some browsers
+// reject `Secure` cookies there.
 
 type CookieName = 'plat_access' | 'plat_refresh' | 'plat_device'
 type SessionResult = Result<200, z.input<typeof BrowserSession>>
@@ -83,7 +84,7 @@ function setCookie(headers: RequestHeaders, name: CookieName, value: string, max
 const signInCookiePattern = /^__Host-plat_sign_in_\d{13}[\w-]{8}$/
 const signInAttributes = 'Path=/; Secure; HttpOnly; SameSite=Lax'
 const maxSignInCookies = 8
-/** Limits the size of the response headers, for the gateway. */
+/** Maximum number of cookies that one response deletes, because gateways limit the size of the headers. */
 const maxRemovedCookies = 20
 
 /**

@@ -5,7 +5,7 @@ export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z
 
 /**
  * A request to check all clusters for missing heartbeats, to record the start of claimed jobs (`started`: ids separated
- * by commas), or to deliver the pending outbox records of an organisation.
+ * by commas), or to process the pending outbox records of an organisation.
  */
 export const EventsMessage = z.union([
   z.object({ organisationId: z.string().min(1), sweep: z.literal('clusters') }),

@@ -52,7 +52,7 @@ function storeBucket<Bucket>(buckets: Map<string, Bucket>, principal: string, bu
   buckets.set(principal, bucket)
 }
 
-/** A process reports its calls in groups, so that at most one of ten requests writes to the table. */
+/** Minimum size of a group of calls, so that at most one of ten calls of a principal writes to the table. */
 const minGroupSize = 10
 
 /**
@@ -119,7 +119,7 @@ const browserSignInPolicy = (call: Call): RateLimitState | undefined => {
   return 'code' in body ? codePolicy(call) : undefined
 }
 
-// The use cases of sign-ins and batches count failed sign-ins and batches in the store.
+// The use cases count failed sign-ins, batches, relay updates and bulk changes in the store.
 const specificPolicies = new Map<string, (call: Call) => RateLimitState | undefined>([
   ['POST /api/v1/auth/refresh', refreshPolicy],
   ['POST /api/v1/auth/session', browserSignInPolicy],

@@ -18,8 +18,8 @@ export interface GatewayEvent {
   body?: string
   isBase64Encoded: boolean
   /**
-   * Whether the one-machine gateway has not read the body yet. Only the caller is then checked, the response is
-   * `continueResponse`, and the gateway sends the whole request.
+   * Whether the one-machine gateway has not read the body yet. If the caller may call the endpoint, the response is
+   * `continueResponse`; the gateway then reads the body and sends the whole request.
    */
   isBodyPending?: true
   requestContext: { http: { method: string; sourceIp: string } }
@@ -71,7 +71,7 @@ export function rejectInvalidPath({ rawPath }: GatewayEvent): void {
   if (invalidPathPattern.test(rawPath)) throw platformError('invalid_path')
 }
 
-// No valid callback is larger.
+// No valid callback of an identity provider is larger.
 const maxFormBytes = 32 * 1024
 const formType = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
 const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
@@ -79,7 +79,10 @@ const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 /** Returns the body of a request, which is parsed at the first call. */
 export type LazyJson = () => object
 
-/** Returns a function that parses the body at its first call. It throws if the body exceeds the JSON limits. */
+/**
+ * Returns a function that parses the body at its first call. The function throws if the body is not a JSON object or
+ * exceeds the JSON limits.
+ */
 export function lazyJson(endpoint: EndpointDefinition, event: GatewayEvent): LazyJson {
   let body: object | undefined
   return () => (body ??= !event.body && mayOmitBody(endpoint) ? {} : readJson(event))

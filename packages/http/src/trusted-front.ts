@@ -9,8 +9,8 @@ const secretHeader = 'x-plat-front-secret'
 const Address = z.union([z.ipv4(), z.ipv6()])
 
 /**
- * Replaces the address of a trusted front (a reverse proxy or CDN) with the address of the client. The front appends it
- * to `X-Forwarded-For`, and API Gateway appends the address of the front. The client may have forged earlier entries.
+ * Replaces the address of a trusted front (a reverse proxy or CDN) with the address of the client. The front appends
+ * the client's address to `X-Forwarded-For`, and API Gateway that of the front. Earlier entries may be forged.
  * The functions have only a hash of the secret, and a valid secret is removed from the headers.
  */
 export function withClientAddress(event: GatewayEvent): GatewayEvent {

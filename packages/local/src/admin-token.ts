@@ -2,7 +2,7 @@ import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-sec
 import { clientSettings } from './emulators/http/environment.ts'
 import type { RuntimeFile } from './runtime-file.ts'
 
-/** Reads the initial admin token of a running platform. */
+/** Reads the initial admin token of a running platform. Rejects if there is none. */
 export async function readAdminToken({ secretsUrl, accessKeyId, adminTokenSecret }: RuntimeFile): Promise<string> {
   const client = new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId))
   const { SecretString } = await client.send(new GetSecretValueCommand({ SecretId: adminTokenSecret }))

@@ -96,7 +96,6 @@ interface AssetOptions {
 /** Name of the file that marks a package, which contains all built assets but no tools to build them. */
 export const packageMarker = 'packaged'
 
-/** Names of the built files. */
 export const assetFiles: readonly string[] = assets.map(({ file }) => file)
 
 const isPackaged = existsSync(join(projectDir, 'dist', packageMarker))
@@ -110,7 +109,7 @@ export function requireBuildTools(): void {
   )
 }
 
-/** Builds the files that are older than their sources. Does nothing in a package. */
+/** Builds the files that are missing or older than their sources. Does nothing in a package. */
 export async function buildAssets(assetsDir: string, { names, onOutdated }: AssetOptions = {}): Promise<void> {
   if (isPackaged) return
   await mkdir(assetsDir, { recursive: true })

@@ -24,8 +24,8 @@ export const layoutAdvice = (layout: number | undefined): string =>
   'Use the version that wrote it, or start with an empty folder (PLAT_DATA_DIR).'
 
 /**
- * Claims the data folder for this process until disposed. Throws `StartError` if it is not writable, in use, of another
- * layout or only partly restored.
+ * Claims the data folder for this process until the result is disposed. Throws `StartError` if the folder is not
+ * writable, in use, of another layout or only partly restored.
  */
 export async function claimDataFolder(dataDir: string): Promise<Disposable> {
   try {

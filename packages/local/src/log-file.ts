@@ -44,8 +44,7 @@ function errorIn(line: string): string | undefined {
 
 /**
  * Sends the log lines (JSON) of this process and its threads to a file. Other output, such as a crash report, stays on
- * the terminal, and so do the messages of at most five
- * errors per minute.
+ * the terminal. The terminal also shows the messages of at most five errors per minute.
  */
 export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
   const append = appendTo(path, limitBytes)

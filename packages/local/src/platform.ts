@@ -38,11 +38,11 @@ export interface Platform {
 
 export interface PlatformOptions {
   log?: Log
-  /** Called when no other platform can use the data folder. */
+  /** Called once this process has claimed the data folder. */
   onClaim?: () => void
   /** Called after each step of the start. */
   onProgress?: (step: string) => void
-  /** Called when the store has failed; the platform cannot serve after that. */
+  /** Called when the thread of the emulators has ended; the platform cannot serve after that. */
   onDeath?: (error: Error) => void
   /** Serves requests before the functions do. Returns undefined for other requests. */
   intercept?: Interceptor
@@ -52,7 +52,10 @@ export interface PlatformOptions {
 
 /** Time limit for running requests and work when the platform stops. A stop may take 30 seconds without modules. */
 const drainLimitMs = 20_000
-/** After this time, the modules get 35 seconds to stop. A stop may take 40 seconds in total. */
+/**
+ * The modules are stopped when the running requests and work have ended, at the latest after this time. They then get
+ * 35 seconds. A stop may take 40 seconds in total.
+ */
 const moduleGraceMs = 3000
 
 const pause = (ms: number): Promise<void> => delay(ms, undefined, { ref: false })
@@ -129,7 +132,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     channel.disconnect()
     // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
-    // Modules stay available to running requests until the requests end or the time limit passes.
+    // Modules stay available to running requests until the requests end or `moduleGraceMs` passes.
     const closed = Promise.race([drained, pause(moduleGraceMs)]).then(host.close)
     await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })

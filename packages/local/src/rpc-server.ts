@@ -15,7 +15,7 @@ export interface RpcRequest {
   query: URLSearchParams
 }
 
-/** Returns the JSON of the response; undefined for a response without a body. */
+/** Returns the body of the response, which is sent as JSON; undefined for a response without a body. */
 export type RpcHandler = (received: RpcRequest) => Promise<object | undefined>
 
 export interface RpcServerOptions {

@@ -41,7 +41,7 @@ export interface Settings {
   functionEnvironment: Record<string, string>
   /** Set by `npm start -- --demo`, never by the environment. */
   isDemo: boolean
-  /** Where log lines go; by default to a file if standard output is a terminal. */
+  /** Destination of log lines; by default a file if standard output is a terminal, else `stdout`. */
   log: 'stdout' | 'file' | undefined
   /** Unknown `PLAT_…` names in the environment, such as mistyped ones. */
   ignored: readonly string[]

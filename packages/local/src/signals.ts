@@ -1,4 +1,4 @@
-/** Modules end within 35 seconds, and everything else within 30. */
+/** Modules end within 38 seconds (a delay of at most 3, then at most 35), and everything else within 30. */
 const stopLimitMs = 40_000
 /**
  * A second signal within this time is ignored, because npm repeats a signal that the terminal has sent to the whole
@@ -6,7 +6,7 @@ const stopLimitMs = 40_000
  */
 const repeatedSignalMs = 1000
 
-/** The exit code is 0 after `stop`, and 1 if it fails, takes too long or is interrupted by another signal. */
+/** The exit code is 0 after `stop`, and 1 if `stop` fails, takes too long or is interrupted by another signal. */
 export function stopOnSignals(stop: () => Promise<void>): void {
   let stoppingSinceMs: number | undefined
 

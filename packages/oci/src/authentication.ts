@@ -82,7 +82,7 @@ async function requestBearerAuthorization(
   return `Bearer ${'token' in tokenResponse ? tokenResponse.token : tokenResponse.access_token}`
 }
 
-/** Parses the URL of a token server. Throws `RegistryError` for an untrusted host or an insecure connection. */
+/** Parses the URL of a token server. Throws `RegistryError` for an invalid URL, an untrusted host or plain HTTP. */
 function parseTrustedRealm({ registry, origin, trustedRealms }: AuthenticationContext, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {

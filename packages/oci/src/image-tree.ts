@@ -108,7 +108,8 @@ export class ImageTree {
   }
 
   /**
-   * Resolves symlinks in the path of a directory. If one is missing, creates it or returns undefined.
+   * Resolves symlinks in the path of a directory. If a directory of the path is missing, creates the directory, or
+   * returns undefined without `mayCreate`.
    */
   async #walk(path: string, mayCreate: true): Promise<string>
   async #walk(path: string, mayCreate: boolean): Promise<string | undefined>

@@ -2,7 +2,7 @@ import type { OutputPiece } from '@platform/contract/relay'
 
 export type Stream = OutputPiece['stream']
 
-/** Output of one node and stream. `droppedBytes` is the number of bytes that were dropped before it. */
+/** Output of one node and stream. `droppedBytes` is the number of bytes that were dropped before the piece. */
 export type Piece = { nodeId: string; stream: Stream; bytes: Buffer; droppedBytes: number }
 
 /** Maximum size of the output in one request, in bytes. */
@@ -20,8 +20,8 @@ const newline = 0x0a
 type Segment = { nodeId: string; stream: Stream; parts: Buffer[]; sizeBytes: number }
 
 /**
- * Unsent output in order of arrival, with bounded memory. If the server is slow, the first 256 KiB and the newest 768
- * KiB are kept. The bytes between are dropped in whole lines and counted.
+ * Unsent output in order of arrival, with bounded memory. If the server is slow, the first 256 KiB and about the
+ * newest 768 KiB are kept. The bytes between are counted and dropped, in whole lines unless a line is very long.
  */
 export class Backlog {
   readonly #head = new Queue()
@@ -105,7 +105,7 @@ export class Backlog {
   #dropOldest(): void {
     const { nodeId, stream, parts } = this.#tail.first!
     const bytes = Buffer.concat(parts)
-    // At the first cut, the line before it is kept whole.
+    // At the first drop, the end of a line that began before these bytes is kept.
     const keptEnd = this.#droppedBytes === 0 && this.#isLineOpenBeforeTail() ? indexAfterLine(bytes, 0) : 0
     const excessBytes = this.#tail.costBytes - maxTailBytes
     const cutIndex = keptEnd + excessBytes < bytes.length ? indexAfterLine(bytes, keptEnd + excessBytes) : bytes.length
@@ -155,7 +155,8 @@ function costOf({ sizeBytes }: Segment): number {
   return sizeBytes + segmentCostBytes
 }
 
-// Returns the index after the next newline. If the line is long, returns the next character boundary instead.
+// Returns the index after the next newline, or the next character boundary if there is no newline in
+// `lineSearchBytes`.
 function indexAfterLine(bytes: Buffer, from: number): number {
   const end = bytes.subarray(from, from + lineSearchBytes).indexOf(newline)
   if (end !== -1) return from + end + 1

@@ -19,7 +19,7 @@ export function randomMs(limitMs: number): number {
   return Math.random() * limitMs
 }
 
-/** Returns a random time of about the period, so that the heartbeats of relays do not align. */
+/** Returns a random time from 97 to 107 % of the period, so that the heartbeats of relays do not align. */
 export function jitterMs(periodMs: number): number {
   return periodMs * (0.97 + randomMs(0.1))
 }

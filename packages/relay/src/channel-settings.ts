@@ -1,7 +1,7 @@
 import type { Channel } from '@platform/contract/relay'
 import { isJsonObject } from './json.ts'
 
-/** Parses the settings of a control channel and resolves its address. Returns the problem if they are invalid. */
+/** Parses the settings of a control channel and resolves its address. Returns the problem if a setting is invalid. */
 export function parseChannel(value: unknown, server: string): Channel | string {
   if (!isJsonObject(value)) return 'it is not an object'
   const { url, clientId, topic, username, keepAliveSeconds } = value

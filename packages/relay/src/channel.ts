@@ -20,9 +20,9 @@ import { relayVersion } from './version.ts'
 const openLimitMs = 15_000
 const responseLimitMs = 10_000
 const maxMessageBytes = 4096
-// A connection that lasts this long shows that the address works.
+// After a channel was open for this time, the delay between attempts starts again at its minimum.
 const stableMs = 30_000
-// Further attempts are rare, because something between this relay and the broker probably blocks the channel.
+// Further attempts are rare, because a proxy or firewall between this relay and the broker probably blocks the channel.
 const maxQuickAttempts = 20
 const maxRareDelayMs = 300_000
 
@@ -227,7 +227,7 @@ export class Connection {
   }
 
   #send(packet: Buffer): void {
-    // `ws` throws while the connection is being opened, and reports other errors as events.
+    // `send` throws while the connection is being opened. The socket reports later failures as events.
     if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(packet, () => {})
   }
 

@@ -14,7 +14,10 @@ import { proxyFor, proxyName } from './proxy.ts'
 
 const maxClockErrorMs = 300_000
 
-/** Prints the state of each hop to the platform, up to the first that fails. Returns its exit code, or 0. */
+/**
+ * Prints the state of each hop to the platform, up to the first that fails. Returns the exit code of the failed hop, or
+ * 0.
+ */
 export async function check({ server, stateFolder }: Options): Promise<number> {
   const identity = readIdentity(stateFolder)
   const address = server ?? identity?.server
@@ -70,7 +73,7 @@ function readIdentity(stateFolder: string): Identity | undefined {
   }
 }
 
-// Checks the hops up to the time of the platform. Returns the clock of the platform.
+// Checks the hops from DNS to Time. Returns a clock with the time of the platform.
 async function checkPlatform(address: string): Promise<ServerClock> {
   const url = new URL(`${address}/health/live`)
   const proxy = proxyFor(url)

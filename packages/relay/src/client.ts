@@ -35,7 +35,10 @@ export class Client {
     this.#onRevoked = onRevoked
   }
 
-  /** Sends the request once. Throws `RetryableError` if the server did not decide, or the reason of the signal. */
+  /**
+   * Sends the request once. Throws `RetryableError` if the server did not decide or does not accept the identity, and
+   * the reason of the signal if it aborts.
+   */
   async attempt(call: Call): Promise<RelayResponse> {
     const startedMs = performance.now()
     try {
@@ -95,7 +98,8 @@ export class Client {
     return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
   }
 
-  // A 401 with any other code can come from a wrong clock, a proxy or a server that is being restored.
+  // A 401 without `relay_revoked` can come from a wrong clock, a proxy or a server that is being restored, so the
+  // request can be retried.
   #onRejected(response: RelayResponse): never {
     const code = codeOf(response)
     if (code === 'relay_revoked') this.#onRevoked()

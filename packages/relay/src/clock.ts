@@ -15,7 +15,7 @@ export class ServerClock {
     return this.#startMs + performance.now()
   }
 
-  /** Adjusts the estimate to a timestamp of the server. Ignores small differences, which are network delays. */
+  /** Adjusts the estimate to a timestamp of the server. Ignores differences of up to 2 s, such as network delays. */
   observe(timestamp: unknown): void {
     const serverMs = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
     if (Math.abs(serverMs - this.now()) > toleranceMs) this.#startMs = serverMs - performance.now()

@@ -24,7 +24,7 @@ export type Enrollment = {
 
 /**
  * Exchanges the enrollment token or key for an identity. Retries until the server decides. Throws `FatalError` if the
- * server rejects it or is not a platform.
+ * server rejects the enrollment or is not a platform.
  */
 export async function enroll(enrollment: Enrollment): Promise<Identity> {
   const { server, token, nodes, clock, signal } = enrollment

@@ -31,7 +31,7 @@ export class Execution {
     this.#work = work
   }
 
-  /** Runs the script on every node. After a stop, it does not start the script on the remaining nodes. */
+  /** Runs the script on every node. After a stop, the script does not start on the remaining nodes. */
   async run(): Promise<CompletionRecord> {
     const { payload, nodes } = this.#work
     const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds
@@ -66,7 +66,7 @@ export class Execution {
   }
 }
 
-/** Returns the completion of a job whose script was not started. */
+/** Returns the completion of a job without results of nodes: its script was not started, or its result is unknown. */
 export function notStarted(outcome: Outcome): CompletionRecord {
   return { outcome, exitCode: null, nodes: [] }
 }

@@ -86,13 +86,13 @@ export class FactPrograms {
   }
 }
 
-// If the system has `timeout`, it ends the program even after this relay was killed.
+// On a system with `timeout`, the program ends even if this relay is killed.
 const scriptFor = (path: string): string =>
   `#!/bin/sh\nlimit=$(command -v timeout)\nexec \${limit:+"$limit" -s KILL ${timeLimitMs / 1000 + 1}} '${path.replaceAll("'", String.raw`'\''`)}'\n`
 
 /**
- * Returns the programs of a folder in the order of their names. Rejects programs that other users could replace,
- * because they may run as the relay's user.
+ * Returns the programs of a folder in the order of their names. Rejects programs that other users could change,
+ * because the programs may run as the user of the relay.
  */
 function programsIn(folder: string, problems: string[]): string[] {
   const tryRead = <Found>(path: string, read: () => Found): Found | undefined => {

@@ -14,7 +14,7 @@ const intervalMs = 900_000
 const maxConcurrentNodes = 16
 const maxTextLength = 100
 const memoryStepBytes = 64 * 1024 * 1024
-// Free space is reported in steps of this share of the disk, so that usual changes are not reported.
+// Free space is reported in steps of this share of the disk, so that small changes are not reported.
 const freeShare = 1 / 20
 const shells = ['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh', 'fish', 'pwsh']
 
@@ -62,7 +62,7 @@ export class Facts {
     return { relayVersion, custom: this.#custom, nodes }
   }
 
-  /** Collects facts now and every 15 minutes, and those of a node when it returns, until the signal aborts. */
+  /** Collects facts now, every 15 minutes, and from each node that becomes reachable, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const onReturn = (id: string) => void this.#refresh([id])
     this.#deps.watch.onReturn(onReturn)
@@ -129,7 +129,7 @@ function steadyFreeBytes(freeBytes: number, diskBytes: number, previousBytes: nu
     : Math.round(freeBytes / stepBytes) * stepBytes
 }
 
-/** Returns the text without control characters and truncated to `maxLength` characters. */
+/** Replaces control characters and line separators by spaces, and trims and truncates the text to `maxLength`. */
 export function oneLine(text: string, maxLength: number): string {
   return text
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')

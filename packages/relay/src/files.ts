@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 
 /**
  * Writes a file that only its owner can read. The content is durable when the function returns. If the power fails
- * earlier, the file keeps its old content.
+ * earlier, the file has either its old or its new content.
  */
 export function writeDurably(path: string, text: string): void {
   const draft = `${path}.draft`

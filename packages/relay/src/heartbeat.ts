@@ -21,7 +21,7 @@ const soonDelayMs = 200
 // Without a channel, heartbeats are frequent for this time after work, because more work is likely.
 const activePeriodMs = 60_000
 const activeIntervalMs = 2000
-// Relays that lose their channels at the same time report it at different times.
+// Relays that lose their channels at the same time report the loss at different times.
 const maxLossDelayMs = 2000
 
 export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
@@ -38,7 +38,7 @@ export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
 
 /**
  * Sends heartbeats, which report the state of the relay and return jobs. At most one request is active. Between
- * heartbeats the loop waits for the interval, a wake-up of the channel, a free slot, or a change of the facts.
+ * heartbeats, the loop waits for the interval, a wake-up, a change of the channel or of the facts, or a free slot.
  */
 export class HeartbeatLoop {
   readonly #deps: HeartbeatDeps
@@ -70,7 +70,7 @@ export class HeartbeatLoop {
     setTimeout(() => this.#wake(), delayMs).unref()
   }
 
-  /** Reports changed facts. */
+  /** Sends a heartbeat with the hash of the changed facts. */
   onFactsChange(): void {
     this.#wake()
   }
@@ -174,13 +174,13 @@ export class HeartbeatLoop {
     return this.#wantsFacts && !wereFactsSent ? Math.min(delayMs, soonDelayMs) : delayMs
   }
 
-  // Returns whether an offered job was started, which the relay still has to claim.
+  // Returns whether an offered job was started. Unlike the jobs in `claims`, the relay still has to claim this job.
   #start(claims: readonly ClaimedJob[], offeredJobs: unknown): boolean {
     const { workers } = this.#deps
     // A former process of this relay may have made claims with the first key. Their scripts must not start twice.
     if (this.#isProbe) workers.concludeClaims(claims)
     else if (claims.length > 0) workers.accept(claims)
-    // Job ids become part of file names, so other characters are rejected.
+    // Job ids become part of file names, so only ids of this form are accepted.
     const jobIds = stringsIn(offeredJobs).filter((jobId) => /^\w{1,40}$/.test(jobId))
     return jobIds.filter((jobId) => workers.offer(jobId)).length > 0
   }

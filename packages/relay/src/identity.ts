@@ -16,7 +16,7 @@ export type Identity = {
   relayId: string
   clusterId: string
   heartbeatIntervalSeconds: number
-  /** Public keys of the platform that verify job statements, newest first. The enrollment pins the oldest key. */
+  /** Public keys of the platform that verify job statements, newest first. The enrollment stores the current key. */
   statementKeys: StatementKey[]
   nodes: EnrolledNode[]
 }

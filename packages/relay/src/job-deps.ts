@@ -15,6 +15,6 @@ export type JobDeps = {
   nodes: RelayNode[]
   /** Whether the server accepts output in the report of a result, according to its last response to a heartbeat. */
   server: { acceptsLastOutput: boolean }
-  /** Aborts when the relay has no time left to report results. */
+  /** Aborts when the relay stops reporting results, for example after a revocation or at the end of a shutdown. */
   signal: AbortSignal
 }

@@ -13,7 +13,10 @@ import { type Lease, Upload } from './upload.ts'
 
 type AcceptedJob = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 
-/** One job, from the claim to the acknowledged report. Each step is recorded in the journal before it is taken. */
+/**
+ * One job, from the claim to the acknowledged report. The journal records the claim, the start of the script and the
+ * report before each happens.
+ */
 export class JobRun {
   readonly #jobId: string
   readonly #deps: JobDeps

@@ -15,7 +15,7 @@ export type Entry =
 /** The entry of a job whose result the server has not acknowledged. */
 export type UnfinishedEntry = Exclude<Entry, { state: 'done' }>
 
-/** One line of the journal. The newest `nextClaimKey` is that of the next heartbeat. */
+/** One line of the journal. The newest `nextClaimKey` is the claim key of the next heartbeat. */
 export type JournalRecord = { nextClaimKey?: string } & (
   | Entry
   | { state: 'spawned'; jobId: string; leader: Leader }

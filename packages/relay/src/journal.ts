@@ -36,7 +36,7 @@ export class Journal {
     this.#compact()
   }
 
-  /** Whether this relay has claimed the job within the retention time. */
+  /** Whether the journal contains the job. Jobs are kept for 35 days after the report of their result. */
   has(jobId: string): boolean {
     return this.#entries.has(jobId)
   }
@@ -90,7 +90,7 @@ export class Journal {
   }
 }
 
-// A power loss may remove other records: no process runs then, and a repeated report has no effect.
+// A power loss may remove the other records: it ends spawned processes, and a repeated report has no effect.
 function mustSurvive({ state, nextClaimKey }: JournalRecord): boolean {
   return nextClaimKey !== undefined || !['spawned', 'dropped', 'done'].includes(state)
 }

@@ -38,7 +38,7 @@ function resume(stored: Identity, { server, nodesFile, stateFolder }: Options): 
   return identity
 }
 
-// Adds the ids that the enrollment assigned to node names.
+// Adds the ids that the enrollment assigned to node names. Omits nodes that are not enrolled.
 function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
   const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
   const names = [...ids.keys()].join(', ')

@@ -3,14 +3,18 @@ import { join } from 'node:path'
 import { isJsonObject, parseJsonObject } from './json.ts'
 import { isAlive, stampOf } from './process-group.ts'
 
-/** The control channel of a relay. `url` is absent if the platform offers none, `problem` if it has not failed. */
+/**
+ * The control channel of a relay. `url` is absent if the platform offers no channel, and `problem` if the channel has
+ * not failed since it was last open.
+ */
 export type ChannelState = { isOpen: boolean; url?: string | undefined; problem?: string | undefined }
 
-/** The last state that a relay has stored, and whether it is running. */
+/** The last state that a relay has stored, and whether that relay is running. */
 export type Mode = ChannelState & { isRunning: boolean }
 
 /**
- * Stores the state of the control channel. `--check` reads it, because a second connection would disturb the first one.
+ * Stores the state of the control channel. `--check` and `status` read the stored state, because a second connection
+ * would disturb the first one.
  */
 export class ModeFile {
   readonly #path: string

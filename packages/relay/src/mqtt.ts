@@ -18,7 +18,7 @@ export class MqttError extends Error {}
 
 export type Connect = { clientId: string; username: string; password: string; keepAliveSeconds: number }
 
-/** `code` is 0 if the broker has accepted the connection. */
+/** A packet from the broker. `code` is 0 if the broker has accepted the connection or the subscription. */
 export type Packet =
   | { type: 'connack'; code: number }
   | { type: 'suback'; code: number }

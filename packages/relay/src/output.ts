@@ -25,7 +25,7 @@ export class Output {
     return this.#backlog.costBytes
   }
 
-  /** The number of requests that are not acknowledged, after `freeze`. */
+  /** The number of unacknowledged requests. Before `freeze`, this excludes output that is not part of a request. */
   get callCount(): number {
     return this.#calls.length
   }

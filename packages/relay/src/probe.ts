@@ -20,7 +20,7 @@ export type Response = {
   body: string
   address: string | undefined
   durationMs: number
-  /** The certificate of the server, and the reason why it is not valid. */
+  /** The certificate of the server, and the reason why it is not valid, if any; undefined without TLS. */
   tls: { certificate: PeerCertificate; problem: string | undefined } | undefined
 }
 

@@ -15,7 +15,7 @@ export function isAlive({ pid, stamp }: Leader): boolean {
   return found?.stamp === stamp && !isZombie(found.state)
 }
 
-/** Sends a signal to every process of a group. Returns false if this is not possible. */
+/** Sends a signal to every process of a group. Returns false if there is no such group or it cannot be signalled. */
 export function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-pid, signal)

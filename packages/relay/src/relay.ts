@@ -111,7 +111,8 @@ export class Relay {
   }
 
   /**
-   * Runs until the signal aborts or another program has to replace this one. Returns whether it has to be replaced.
+   * Runs until the signal aborts or another program has to replace this one. Returns whether this program has to be
+   * replaced.
    * Throws `FatalError` if the server has revoked the relay.
    */
   async run(signal: AbortSignal): Promise<boolean> {

@@ -29,7 +29,7 @@ export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): 
 
 /**
  * Sends the remaining output and then the result of a job. Returns when the server has accepted or rejected the result.
- * Both are stored on disk first, so that a restarted relay can continue.
+ * Stores both on disk first, if possible, so that a restarted relay can continue.
  */
 export async function reportCompletion(
   deps: JobDeps,
@@ -51,7 +51,10 @@ export async function reportCompletion(
   })
 }
 
-/** Reports the result of a job with the last output, if any. Retries until the server accepts or rejects it. */
+/**
+ * Reports the result of a job with the last output, if any. Retries until the server accepts or rejects the report. If
+ * the output is out of order, reports the result without it.
+ */
 export async function complete(
   deps: JobDeps,
   { jobId, leaseId }: Lease,
@@ -73,7 +76,7 @@ export async function complete(
   else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)
 }
 
-/** Warns if writing to the journal fails, because a full disk must not prevent the report of a result. */
+/** Only warns if `write` throws, because a full disk must not prevent the report of a result. */
 export function warnOnError(write: () => void): void {
   try {
     write()

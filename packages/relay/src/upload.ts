@@ -19,7 +19,7 @@ export type UploadOptions = {
   client: Pick<Client, 'deliver'>
   /** Whether the report of the result can contain the last request. */
   keepsLast: () => boolean
-  /** Called when the server requests to stop the script. */
+  /** Called when the server has cancelled the job or no longer accepts its output, so that the script must stop. */
   onCancel: () => void
 }
 
@@ -55,8 +55,8 @@ export class Upload {
   }
 
   /**
-   * Resolves after `close`, when the server has acknowledged or rejected all output. If `keepsLast`, the last request
-   * is not sent but returned.
+   * Resolves after `close`, when the server has acknowledged or rejected all output. If `keepsLast` returns
+   * true, the last request is not sent but returned.
    */
   sent(): Promise<OutputCall | undefined> {
     return this.#sending

@@ -9,7 +9,7 @@ export const relayVersion = typeof builtRelease === 'undefined' ? '0.1.0' : buil
 /** The key that verifies later versions of this program; undefined if this program is not part of a release. */
 export const releaseKeyPem = typeof builtRelease === 'undefined' ? undefined : builtRelease.publicKeyPem
 
-/** Whether a version, such as `1.10.0`, is newer than another one. Prereleases are not distinguished. */
+/** Whether a version, such as `1.10.0`, is newer than another one. Compares only the first three numbers. */
 export function isNewer(version: string, other: string): boolean {
   const [numbers, others] = [version, other].map((text) => text.split(/[.+-]/, 3).map(Number))
   const index = numbers!.findIndex((number, at) => number !== others![at])

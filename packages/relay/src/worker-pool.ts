@@ -60,7 +60,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts a job if a slot is free. Returns false if it was not started, or if the relay claimed or rejected it before.
+   * Starts a job if a slot is free. Returns false if the job was not started, or if an earlier claim of the job was
+   * recorded or was rejected by the server.
    */
   offer(jobId: string): boolean {
     if (this.freeSlots === 0 || this.#jobs.has(jobId)) return false
@@ -86,7 +87,7 @@ export class WorkerPool {
     }
   }
 
-  /** Reports claims that a former process of this relay made but did not record. Their scripts have not started. */
+  /** Reports claims that a former process made but did not record as interrupted. Their scripts have not started. */
   concludeClaims(claims: readonly ClaimedJob[]): void {
     const entries = claims.filter(({ jobId }) => !this.#jobs.has(jobId)).map(startedRecord)
     const problem = this.#record(entries)

@@ -26,8 +26,8 @@ export interface SlotRegistry {
 export type Slot = { [Id in keyof SlotRegistry]: { slotId: Id } & SlotRegistry[Id] }[keyof SlotRegistry]
 
 /**
- * Effect of a failing check: `critical` makes the platform not ready, `degradable` degrades it, `informational` has no
- * effect.
+ * Effect of an Unhealthy check: `critical` makes the platform not ready, `degradable` makes it Degraded, and
+ * `informational` has no effect.
  */
 export type HealthTag = 'informational' | 'degradable' | 'critical'
 

@@ -98,7 +98,7 @@ export class ModuleHost {
     if (this.#state !== 'Started') throw this.#wrongState('called')
   }
 
-  /** Delays disposal until the request has a response, but ends the delay `drainMs` after the stop. */
+  /** Makes disposal wait for the response to the request, until at most `drainMs` after the stop. */
   async trackRequest<Result>(request: Promise<Result>): Promise<Result> {
     this.#requests.add(request)
     try {
@@ -108,7 +108,7 @@ export class ModuleHost {
     }
   }
 
-  /** Cancels active work and calls the `stop` hook if the module was started. */
+  /** Cancels hooks, jobs, checks and event handlers, and calls the `stop` hook if `start` was called. */
   stop(graceMs = defaultHookMs): Promise<void> {
     return (this.#stopRun ??= this.#end(graceMs))
   }

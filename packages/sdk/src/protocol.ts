@@ -43,7 +43,7 @@ export const environmentNames = {
   deployment: 'PLATFORM_DEPLOYMENT_ID',
   /** The module id in the manifest. An instance with another id in its code never configures itself. */
   module: 'PLATFORM_MODULE_ID',
-  /** `1` lets the instance configure and start without a request (`Assignment.startsItself`). */
+  /** `1` lets the instance configure and start itself, without requests from the platform. */
   startsItself: 'PLATFORM_STARTS_ITSELF',
   /** Path of the Unix socket to listen on; otherwise `PORT` on `HOST`. */
   socket: 'PLATFORM_SOCKET',

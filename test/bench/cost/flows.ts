@@ -221,7 +221,6 @@ async function recordSchedules(recorder: Recorder): Promise<void> {
   const caller = await newCaller()
   await Promise.all(range(silentClusters).map(() => enrolledCluster(caller)))
   await recorder.deliverMessages()
-  // Longer pauses of the sweep would count as downtime.
   const sweepAfterPause = async () => {
     shiftClock(sweepPauseMs)
     await run('schedule/sweep')

@@ -28,7 +28,7 @@ export async function recordOperations(recorder: Recorder): Promise<void> {
   }
 }
 
-/** Reads user and session; further requests of the next minute do not. */
+/** The operation that reads user and session. Later requests of the session in the same minute do not read them. */
 const firstRead = 'GET /roles, the first request of a session in a minute'
 const readRoles = ({ headers }: SignedInUser): TestRequest => ({ target: '/api/v1/roles', headers })
 

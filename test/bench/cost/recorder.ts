@@ -10,7 +10,7 @@ import { handlerFor } from '../support/tenant.ts'
 const noUsage = {
   invocations: 0,
   requests: 0,
-  /** Requests as the gateway bills them: one for each 512 KB. */
+  /** Requests as the gateway bills them: one for each started 512 KB of the larger of request and response. */
   meteredRequests: 0,
   responseBytes: 0,
   storeCalls: 0,

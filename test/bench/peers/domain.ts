@@ -55,7 +55,10 @@ export const Submission = z.object({
 })
 export type Submission = z.infer<typeof Submission>
 
-/** Stores a job in one transaction and enqueues it. Returns undefined if the cluster does not exist. */
+/**
+ * Stores a job in one transaction and enqueues it. Returns undefined if the transaction is cancelled, as for an unknown
+ * cluster.
+ */
 export async function submitJob({ org, sub }: Claims, address: string, { clusterId, payload }: Submission) {
   const id = newId('job')
   const createdAtMs = Date.now()

@@ -32,8 +32,8 @@ subscribe('http.client.response.finish', (message) => {
 })
 
 /**
- * Measures the AWS calls and capacity units of `work`. Do not measure concurrently. Only calls by this process are
- * counted.
+ * Measures `work`: the AWS calls of this process, and the capacity units that all processes use. Do not measure
+ * concurrently.
  */
 export async function metered<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {
   const before = await capacityUnits()

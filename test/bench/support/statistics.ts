@@ -11,7 +11,7 @@ export function spread(values: readonly number[]): Spread {
   return { median, min: sorted[0] ?? 0, max: sorted.at(-1) ?? 0 }
 }
 
-/** The smallest value that this share of all values does not exceed. */
+/** The smallest value such that at least this share of all values is not greater. */
 export const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
 

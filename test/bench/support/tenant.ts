@@ -20,7 +20,7 @@ let tenant: Promise<Tenant> | undefined
 export const setUp = (): Promise<Tenant> => (tenant ??= signInAfterSetup())
 
 async function signInAfterSetup(): Promise<Tenant> {
-  // This module completes the setup when it is imported.
+  // `users.ts` completes the setup when it is imported.
   await import('../../functions/users.ts')
   const { caller, accessToken } = await signInUser(administrator.username)
   return { organisationId: caller.organisationId, accessToken }

@@ -47,7 +47,7 @@ export const undescribed = (document: ApiDocument): string[] =>
       .map(([name]) => `${where}.${name}`),
   )
 
-/** Whether a schema is a string, an array or an integer without an upper limit. */
+/** Whether a schema is a string, an array or an integer without an upper limit. Enums and constants are limited. */
 export const isUnbounded = ([, schema]: Found): boolean => {
   if (schema.enum || schema.const !== undefined) return false
   const type = typeOf(schema)

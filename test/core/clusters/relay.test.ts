@@ -299,7 +299,7 @@ test('issues an enrollment token only for a cluster of the organisation and revo
   const { audit } = await newestRecord(caller.organisationId)
   expect(audit).toEqual({ action: 'cluster.issue_enrollment_token', resource: id, detail: tokenId })
   expect(await get(keys.enrollment(tokenIdOf(enrollmentToken)))).toBeUndefined()
-  // The platform stores a used token for a week after its expiry, to detect reuse.
+  // A token is valid for a day. The platform stores it for another week, to detect its reuse.
   const { ttl } = (await get(keys.enrollment(tokenId))) as { ttl: number }
   expect(Math.round((ttl * 1000 - now()) / hourMs)).toBe(8 * 24)
 })

@@ -55,7 +55,7 @@ test('lists the first waiting jobs in the record of the cluster, and the others 
   ])
   await Job.cancel(caller, jobIds[0]!)
   await claim(enrolled.request(), jobIds[7]!, undefined)
-  // An older job waits in the inbox.
+  // The new job comes after an older one that waits in the inbox.
   jobIds.push(await dispatchedJob(caller, enrolled))
   expect(await waitingIn(await cluster(), 7)).toEqual([...jobIds.slice(1, 7), jobIds[8]])
   expect(await jobCounters(caller, enrolled)).toEqual([8, 7])

@@ -411,7 +411,7 @@ test('removes jobs with their output after the retention that follows their end;
   advanceClock(47 * 3_600_000)
   await sweep()
   await Job.cancel(caller, lateJob.id)
-  // Nothing is removed at once if the clock was set forward.
+  // The first sweep after the clock was set forward removes nothing.
   advanceClock(25 * 3_600_000)
   await sweep()
   expect((await listPage({ clusterId })).totalCount).toBe(63)

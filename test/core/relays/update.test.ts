@@ -176,7 +176,7 @@ test('no relay receives an offer after a cancellation, which a late report, a re
   const { caller, id } = fleet
   await fleet.sweep()
   const [first, second] = await fleet.offered()
-  // A heartbeat that has read the offer before must not return it afterwards.
+  // A heartbeat that read the offer before the cancellation must not return the offer afterwards.
   runBefore(/^(?:Update|TransactWrite)/, () => Update.cancel(caller, id))
   expect((await first!.beat()).update).toBeUndefined()
   await fleet.report(second!, 'rolledBack')

@@ -1,6 +1,6 @@
 const words = (text: string): string[] => text.trim().split(/\s+/)
 
-/** Hosts of URLs that are not public, in every spelling that URLs allow. */
+/** Hosts of URLs that are not public, in many spellings that URL parsers accept. */
 export const privateHosts = words(`
   127.0.0.1 127.1 127.0.1 127.255.255.254 2130706433 017700000001 0x7f000001 0x7f.1 0177.0.0.1 0177.0.1
   0x7f.0x0.0x0.0x1 127.0.0.1. 127。0。0。1 127．0．0．1 ①②⑦.0.0.1 １２７.0.0.1 %31%32%37.0.0.1 0 0.0.0.0 0x0 00.00.00.00

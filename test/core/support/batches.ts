@@ -12,7 +12,7 @@ import { parseJob } from '@platform/core/jobs/record'
 import { nameAttributes, statusIndexKeys } from '@platform/core/clusters/record'
 import { scriptJob } from './jobs.ts'
 
-/** Stores clusters as registration does, but without their offset index. */
+/** Stores the records, names and labels of clusters as registration does, but does not update the offset index. */
 export async function storeClusters({ organisationId }: Caller, count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => newId('clus'))
   const indexKeys = statusIndexKeys({ organisationId, type: 'Hypervisor' }, 'Pending')

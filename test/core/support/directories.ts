@@ -29,7 +29,7 @@ async function startHostile() {
 const [plainPort = 0, securePort = 0, deadPort = 0] = await freePorts(3)
 export const ports = { plain: plainPort, secure: securePort, dead: deadPort }
 export const hostile = await startHostile()
-/** The platform must never connect to it. */
+/** A server to which the platform must never connect. */
 export const canary = await startHostile()
 
 const reachable = [plainPort, securePort, deadPort, hostile.port]

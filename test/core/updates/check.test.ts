@@ -192,7 +192,7 @@ async function atEachCall(
 ): Promise<void> {
   const last = { isCrashed: true }
   for (let nth = 1; last.isCrashed; nth++) {
-    // An update looks for jobs in each organisation with recent changes, by a call of its own.
+    // An update reads the jobs of each organisation with recent changes, which would change the number of calls.
     await removeAll(keys.organisation(''))
     const caller = await newPlatformAdmin()
     await clearUpdates()

@@ -29,7 +29,7 @@ import {
   webhooksEnqueuedBy,
 } from '../support/webhooks.ts'
 
-// Fails the first delivery attempt in this file.
+// Throws after the first delivery attempt in this file, before the attempt is recorded.
 vi.hoisted(() => Object.assign(process.env, { PLAT_FAILPOINT: 'webhook.attempted=throw' }))
 
 beforeAll(() => bootstrapPlatform())

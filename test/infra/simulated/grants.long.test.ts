@@ -5,7 +5,7 @@ import { type Environment, startEnvironment } from './grants/environment.ts'
 import { moduleGrants, releaseGrants, unusedGrants } from './grants/exceptions.ts'
 import { journeys } from './grants/journeys.ts'
 
-/** Least privilege: the roles allow what the journeys need, and contain no statement that they do not use. */
+/** Least privilege: the roles allow all calls of the journeys, and have no unused grants except the listed ones. */
 
 let environment: Environment
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { expectStatus } from '../../conformance/support/answer.ts'
 import { PlatformProcess } from '../../support/platform.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** Backups of this and earlier versions; `test/support/data-fixture.ts` writes one. */
+/** One backup for each of several layouts; `test/support/data-fixture.ts` writes the backup of the current layout. */
 const backups = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.backup'))
 
 test('there is data of the current layout', () => {

@@ -136,7 +136,7 @@ test.for([
 test('does not replace a thread that starts slowly', async () => {
   await using folder = await temporaryFolder()
   const slowFile = join(folder.path, 'slow.cjs')
-  // Longer than the limits of a call and of a ping.
+  // The start takes 2 s, longer than the limits of a call (50 ms) and of a ping (1 s).
   await writeFile(slowFile, 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000)')
   const environment = { NODE_OPTIONS: `--require=${slowFile}` }
   await using pool = await poolOf({ fine: workingFunction }, { timeoutMs: 50, environment })

@@ -4,7 +4,8 @@ import { createTrafficSplit, type Version } from '@platform/local/releases/traff
 import { expect, test } from 'vitest'
 
 /**
- * A version whose functions return its name, throw an error event, or wait until `finish` is called for a text event.
+ * A version whose functions throw an event that is an Error, wait for `finish` if the event is a string, and otherwise
+ * return the name of the version.
  */
 function versionOf(name: string) {
   const waitingCalls = new Map<string, PromiseWithResolvers<string>>()
@@ -52,7 +53,7 @@ test.for([
   split.shift(share)
   for (let round = 0; round < 20; round++) {
     expect(await split.countNew(10)).toBe(expected)
-    // Other functions do not move the window.
+    // Invocations of another function do not affect the share of this function.
     await Promise.all(Array.from({ length: 10 }, () => split.invoke('other', undefined)))
   }
 })

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 import { listenAt } from '@platform/local/listening'
 
 export interface Barrier extends AsyncDisposable {
-  /** Returns a statement that reports the value of an expression, and then waits until the barrier is open. */
+  /** Returns source code that reports the value of an expression, and then waits until the barrier is open. */
   report: (name: string, expression?: string) => string
   /** Resolves with the values reported under a name as soon as there are `count` (by default one). */
   waitForReports: (name: string, count?: number) => Promise<unknown[]>

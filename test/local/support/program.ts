@@ -11,7 +11,7 @@ export interface Program extends AsyncDisposable {
   lines: string[]
   /** Resolves with the rest of the first line that has the prefix; rejects if the program ends without one. */
   waitForLine: (prefix: string) => Promise<string>
-  /** Resolves with the exit code, or the signal that ended it. */
+  /** Resolves with the exit code, or with the signal that ended the program. */
   exit: Promise<number | NodeJS.Signals | null>
 }
 

@@ -212,7 +212,7 @@ const damages: Case[] = [
 
 const severalKeys = { keys: [trust('other'), trust('rsa'), trust('p256')] }
 
-/** All cases. By default in both layouts, signed with P-256, whose key is trusted. */
+/** All cases. By default, each case is tested in both layouts, and only the P-256 key is trusted. */
 export const corpus: Case[] = [
   ...(['p256', 'p384', 'p521', 'ed25519', 'rsa'] as const).flatMap(casesOf),
   ['P-384 with sha256', 'verified', signedBy('p384', { hash: 'sha256' }), { keys: [trust('p384')] }],

@@ -57,7 +57,7 @@ function hasStatement(registry: MemoryRegistry, repository: string, digest: stri
   })
 }
 
-/** Removes log entries, which are not verified. */
+/** Removes log entries and timestamps, which are not verified. */
 const withoutLog = (bundle: { verificationMaterial?: object }): object => ({
   ...bundle,
   verificationMaterial: { ...bundle.verificationMaterial, tlogEntries: [], timestampVerificationData: {} },

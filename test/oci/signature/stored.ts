@@ -110,7 +110,7 @@ export async function putTagged(registry: MemoryRegistry, digest: string, added:
   return registry.putManifest(repository, tag, bytes, mediaTypes.manifest)
 }
 
-/** Signs with the hash of the curve by default. */
+/** `hash` defaults to the hash of the curve, or to SHA-256 for RSA. Ed25519 ignores it. */
 export function signBytes(key: KeyName, bytes: Buffer, hash: string | undefined): Buffer {
   const { privateKey }: { privateKey: KeyObject } = pairs[key]
   const curveHashes = { p384: 'sha384', p521: 'sha512' } as Partial<Record<KeyName, string>>

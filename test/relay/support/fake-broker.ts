@@ -3,7 +3,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 
 type Session = { socket: WebSocket; topic: string }
 
-/** A broker of one topic, on the path `/channel` of a server. */
+/** A broker on the path `/channel` of a server. Each connection has one topic. */
 export class FakeBroker {
   /** The client identifiers that have connected. */
   readonly connections: string[] = []
@@ -26,12 +26,12 @@ export class FakeBroker {
     for (const { socket, topic } of this.#sessions) socket.send(publish(topic))
   }
 
-  /** Sends bytes as they are. */
+  /** Sends bytes unchanged to all subscribed connections. */
   send(bytes: Buffer | string): void {
     for (const { socket } of this.#sessions) socket.send(bytes)
   }
 
-  /** Ends all connections without a close message. */
+  /** Ends all subscribed connections without a close message. */
   reset(): void {
     for (const { socket } of this.#sessions) socket.terminate()
   }

@@ -47,9 +47,9 @@ export class FakePlatform {
   readonly addresses = new Set<string>()
   /** If false, heartbeats do not claim jobs, as in an earlier version of the platform. */
   claimsWithHeartbeats = true
-  /** Number of enrollments that exceed the quota of clusters. */
+  /** Number of next enrollments that are rejected, because they exceed the quota of clusters. */
   enrollmentsOverLimit = 0
-  /** Calls that are performed, but whose next response is lost. */
+  /** Calls whose next response is lost. The call is performed. A heartbeat that claims jobs counts as `claim`. */
   readonly lostResponses = new Set<CallName>()
   /** Calls that fail with 503. */
   readonly failing = new Set<CallName>()

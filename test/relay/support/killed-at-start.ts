@@ -1,4 +1,4 @@
-/** An executor whose process is killed when it would record the process of a script. */
+/** Starts a script, and kills itself at the point at which the relay records the process of the script. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { localExecutor } from '../../../packages/relay/src/executor/local.ts'

@@ -1,6 +1,6 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, request as send, type ServerResponse } from 'node:http'
 
-/** Forwards a request to another server, with changed headers and a body that was read before. */
+/** Forwards a request to another server with changed headers. Streams the body if `body` is undefined. */
 export function forward(
   request: IncomingMessage,
   response: ServerResponse,

@@ -53,7 +53,7 @@ export async function startImages({ folder, isAllowed, log }: ImagesOptions) {
   })
   const { host } = resources.use(await listen(front))
   const started = resources.move()
-  // With the access that repository policies grant to Lambda.
+  // This client has only the access that repository policies grant to Lambda.
   const asLambda = clientFor(host, tokenUser, lambda)
   return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }

@@ -75,7 +75,7 @@ export function registryPermissions(
   return actions && { repository: target.repository, permissions: ofRepository(target.repository, actions) }
 }
 
-/** Creating a function from an image requires permission to read the image. */
+/** Creating or updating a function with an image requires permission to read the image and its repository policy. */
 function ofCode(uri: unknown): RequiredPermission[] {
   const reference = typeof uri === 'string' ? parseReference(uri) : undefined
   if (reference === undefined) return []
@@ -144,7 +144,7 @@ const services: Record<string, (action: string, input: Json) => RequiredPermissi
 
 export const signerOf = (authorization = ''): string => /Credential=([^/,\s]+)\//.exec(authorization)?.[1] ?? ''
 
-/** For services whose action is in `X-Amz-Target`. */
+/** The permissions for a request to a service that names its action in `X-Amz-Target`. */
 export function targetPermissions(target: string, input: Json): RequiredPermission[] {
   const [service = '', action = ''] = target.split('.')
   return services[service]?.(action, input) ?? [{ action: target, resource: '*' }]

@@ -67,7 +67,10 @@ type Schedule = ReturnType<typeof schedulesOf>[number]
 
 const BatchResponse = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
 
-/** Polls a queue with the function's permissions, like an event source mapping. Returns a function that stops it. */
+/**
+ * Polls a queue with the permissions of its function, like an event source mapping. Returns a function that stops the
+ * poller.
+ */
 function consume(
   { iamProxy, lambda, accessKeyOf }: Cloud,
   graph: Graph,

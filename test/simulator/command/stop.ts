@@ -29,7 +29,7 @@ async function end(folder: string, { pid, stamp }: State): Promise<void> {
   }
 }
 
-/** Removes frozen processes of functions, state and files of a stopped simulator. Synchronous: it runs on exit. */
+/** Kills remaining function processes of a simulator, and removes its files. Synchronous, to run in an exit handler. */
 export function removeState(folder: string): void {
   const { state, work } = placesIn(folder)
   for (const pid of sandboxesBelow(work)) kill(pid)

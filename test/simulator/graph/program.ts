@@ -17,7 +17,7 @@ const Lock = z.array(z.object({ alias: z.string(), package: z.string() }))
 export interface ProjectFolders {
   projectDir: string
   platformDir: string
-  /** Folder where components write archives of functions; their names are shared by all stages. */
+  /** Folder where components write archives of functions. The archives have the same names in all stages. */
   workDir: string
   stage: string
 }

@@ -13,7 +13,7 @@ export interface Program {
   environment: Readonly<Record<string, string>>
 }
 
-/** A program that can be prepared but never started; Lambda reports it with every invocation. */
+/** A program that can be prepared but not started. Lambda reports this error for every invocation. */
 export class InvalidEntrypoint extends Error {
   override readonly name = 'InvalidEntrypoint'
 }
@@ -23,7 +23,7 @@ export interface Code {
   sha256: string
   sizeBytes: number
   location: JsonObject
-  /** Runs while a function is Pending or its update is InProgress. An error makes it Failed. */
+  /** Runs while a function is Pending or its update is InProgress. An error makes the function or the update Failed. */
   prepare: () => Promise<void>
   /** Throws `InvalidEntrypoint`. */
   program: (settings: Settings) => Promise<Program>

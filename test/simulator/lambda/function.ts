@@ -46,7 +46,7 @@ export interface LambdaFunction {
   readonly name: string
   readonly tags: Readonly<Record<string, string>>
   latest: Revision
-  /** Invocations of `$LATEST` run this revision: the previous one during an update. */
+  /** Invocations of `$LATEST` run this revision: the previous one during an update and after a failed update. */
   active: Revision
   readonly versions: Map<string, Revision>
   readonly aliases: Map<string, Alias>

@@ -28,7 +28,7 @@ interface Task {
   settle: (outcome: Outcome) => void
 }
 
-/** The state of one program's Runtime API: one task at a time. Methods for requests return the response status. */
+/** The Runtime API of one program, with one task at a time. `respond`, `fail` and `failInit` return the HTTP status. */
 export class Runtime {
   readonly #freeze: () => void
   readonly #thaw: () => void
@@ -51,7 +51,7 @@ export class Runtime {
     return this.#ready.promise
   }
 
-  /** The outcome counts once the program requests the next task, or has ended. */
+  /** Resolves when the program has responded and requests the next task, or when its init fails or it ends. */
   run(work: Work): Promise<Outcome> {
     const { promise, resolve } = Promise.withResolvers<Outcome>()
     this.#task = { work, isSent: false, settle: resolve }

@@ -17,7 +17,7 @@ export async function startSandbox({ program, environment, onOutput }: SandboxOp
   const runtime = new Runtime(signal('SIGSTOP'), signal('SIGCONT'))
   const api = await serveRuntimeApi(runtime)
   const env = { ...program.environment, ...environment, AWS_LAMBDA_RUNTIME_API: api.host }
-  // A process group, so that its children end with it.
+  // `detached` creates a process group, so that signals also reach the children of the process.
   const child = spawn(process.execPath, program.arguments, {
     cwd: program.folder,
     env,

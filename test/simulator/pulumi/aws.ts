@@ -30,7 +30,7 @@ export async function startAws(onRequest: (request: string) => void): Promise<st
   return url
 }
 
-/** A new account: little concurrency, and a region with a low quota of the gateway. */
+/** The low concurrency limits of a new account. */
 const accountSettings = { AccountLimit: { ConcurrentExecutions: 10, UnreservedConcurrentExecutions: 10 } }
 
 const json = (body: object, status = 200, headers: Record<string, string> = {}): ServerReply => ({

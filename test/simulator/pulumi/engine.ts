@@ -1,6 +1,6 @@
 /**
- * Replaces the Pulumi engine that SST downloads: evaluates the bundled program, compares it with the stored state, and
- * stores the new one. Creates nothing in a cloud.
+ * Replaces the Pulumi engine that SST downloads: evaluates the bundled program, compares the result with the stored
+ * state and, except in a preview, stores the new state. Creates nothing in a cloud.
  */
 import { appendFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

@@ -18,13 +18,13 @@ export interface Outcome {
 
 const call = ({ token, inputs }: { token: string; inputs: Record<string, unknown> }) => resolveData(token, inputs)
 
-/** A failed resource keeps its previous state. */
+/** Runs a program and registers its resources. A failed resource keeps its previous state. */
 export async function evaluate(
   { file, stack, isPreview }: Program,
   before: readonly Entry[],
   events: Events,
 ): Promise<Outcome> {
-  // The program's own copy of the library.
+  // Loads the copy of the library that the program uses.
   const load = createRequire(file)
   const { runtime } = load('@pulumi/pulumi')
   const { MockMonitor } = load('@pulumi/pulumi/runtime/mocks')
@@ -143,7 +143,7 @@ function stateAfter(resource: { type: string; name: string; inputs: Record<strin
   }
   const state = stateOf(resource)
   if (type !== 'aws:lambda/function:Function') return state
-  // Each change publishes a version.
+  // Each change of a function publishes a version.
   const version = String(Number(old?.outputs['version'] ?? 0) + 1)
   return { ...state, version, qualifiedArn: `${String(state['arn'])}:${version}` }
 }

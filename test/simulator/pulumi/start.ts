@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import * as z from 'zod'
 import { installComponents } from '../graph/components.ts'
 
-/** A command of the project, as `npm run SCRIPT -- ARGS`; the script `sst` is SST itself. */
+/** A command of the project: `npm run SCRIPT -- ARGS`, or SST itself if the script is `sst`. */
 export const Command = z.object({
   script: z.string(),
   args: z.array(z.string()),
@@ -47,7 +47,7 @@ export function sandboxUnavailableReason(): string | undefined {
   }
 }
 
-/** Starts a sandbox; commands run one after the other. It ends with this process. */
+/** Starts a sandbox, which ends with this process. Call `run` only after the previous command has ended. */
 export async function startSandbox(): Promise<Sandbox> {
   await installComponents()
   const folder = await mkdtemp(join(tmpdir(), 'deployment-'))

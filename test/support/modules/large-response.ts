@@ -1,6 +1,6 @@
 import { defineModule, serve } from '@platform/modules'
 
-/** Returns 5 MiB, which exceeds the response limit of Lambda. */
+/** Returns 5 MiB, which exceeds the limit of the SDK for responses on Lambda (4 MiB). */
 await serve(
   defineModule({
     id: 'large-response',

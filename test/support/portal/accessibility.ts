@@ -10,8 +10,9 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 const axeTags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 /**
- * Serious and critical accessibility errors of a page, one text each. Axe is injected by the debugger, because Playwright's `bypassCSP`
- * would hide violations of the page's own policy. Frames are excluded: modules own their content.
+ * Serious and critical accessibility errors of a page, one text each. Axe is injected by the debugger, because
+ * Playwright's `bypassCSP` would hide violations of the page's own policy. Frames are excluded: modules own their
+ * content.
  */
 export async function axeErrors(page: Page): Promise<string[]> {
   await page.evaluate(`globalThis.axe ?? (() => { ${axeSource} })()`)
@@ -28,7 +29,10 @@ export async function axeErrors(page: Page): Promise<string[]> {
     })
 }
 
-/** The elements that make a page scroll sideways, innermost first. Waits up to 2 seconds for the layout. */
+/**
+ * The width of a page that scrolls sideways, and up to five elements that exceed the window, last in the document
+ * first. Waits up to 2 seconds for the layout.
+ */
 async function overflowErrors(page: Page): Promise<string[]> {
   let errors = await findOverflow(page)
   for (let left = 20; left > 0 && errors.length > 0; left--) {
@@ -52,8 +56,8 @@ const findOverflow = (page: Page): Promise<string[]> =>
 const themes = ['light', 'dark'] as const
 
 /**
- * Checks overflow in each width and axe in each theme; long runs also save screenshots. Short runs check 360 pixels in one theme, chosen by
- * the length of the name so that all pages together cover both.
+ * Checks overflow in each width and axe in each theme; long runs also save screenshots. Short runs check the first
+ * width in one theme, chosen by the length of the name so that all pages together cover both.
  */
 export async function appearanceErrors(page: Page, name: string, allWidths: readonly Width[] = widths) {
   const errors: string[] = []
@@ -70,7 +74,7 @@ export async function appearanceErrors(page: Page, name: string, allWidths: read
   return errors
 }
 
-/** Runs in the page. A field may draw the focus around the parent of the input. */
+/** Runs in the page. A field may draw the focus around the parent or grandparent of the input. */
 function describeFocus(): { element: string; isVisible: boolean } | undefined {
   const { document, getComputedStyle }: any = globalThis
   const activeElement = document.activeElement

@@ -11,7 +11,10 @@ import type { PlatformProcess } from '../platform.ts'
 import { registryOf } from '../registry.ts'
 import { waitFor } from '../wait-for.ts'
 
-/** Texts that set `__xss` (see page-errors.ts) when a page executes them. Each fits a cluster's name. Short runs use the first two. */
+/**
+ * Texts that set `__xss` (see page-errors.ts) when a page executes them. Each fits a cluster's name. Short runs use the
+ * first two.
+ */
 const allTexts = [
   '<img src=x onerror=alert(__xss=2)>',
   '"></textarea><svg/onload=alert(__xss=0)>',

@@ -17,7 +17,7 @@ export interface PortalPage {
 
 export interface PageState {
   name: string
-  /** Names of the buttons, tabs and menu items that open it, in order. */
+  /** Names of the buttons, tabs and menu items that open this state, in order. */
   clicks: readonly (string | RegExp)[]
   role?: 'dialog' | 'menu' | 'tabpanel' | 'group'
   isNarrow?: true

@@ -5,7 +5,7 @@ import { startServer } from '../http-server.ts'
 /** The variable with the URL of the run's shared platform; `/seed` returns the ids of its seed. */
 export const sharedPlatformVariable = 'PLAT_TEST_SHARED_PLATFORM'
 
-/** Offers one platform to all test files of a run. It starts, and is seeded, on the first request. */
+/** Offers one platform to all test files of a run. The first request starts it; the first `/seed` request seeds it. */
 export async function setup(): Promise<() => Promise<void>> {
   let child: ChildProcess | undefined
   const start = () => {

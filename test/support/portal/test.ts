@@ -25,16 +25,16 @@ export type NewPage = (view?: View) => Promise<Page>
 
 export type Open = (path: string, view?: View) => Promise<Page>
 
-/** All tests of the file share one session, which is faster for tests that only read. */
+/** All tests of the file share one page and one session, which is faster for tests that only read. */
 export type Visit = (path: string, view?: Pick<View, 'allow' | 'width' | 'height'>) => Promise<Page>
 
 /** Shorter than the life of an access token, so that shared pages never have to renew theirs. */
 const signInEveryMs = 300_000
 
 /**
- * A browser test with its own platform. Per file, created on first use: `platform` (a process that was never set up, with `settings`), `api`
- * (sets it up), `browser` and `user` (who pages are opened as). Per test: `open`, `newPage`, `visit`. A test fails if its pages caused
- * errors, see page-errors.ts.
+ * A browser test with its own platform. Per file, created on first use: `platform` (a process with `settings`, before
+ * setup), `api` (completes setup), `browser` and `user` (the user who opens pages). Per test: `open`, `newPage` and
+ * `visit`. A test fails if its pages caused errors, see page-errors.ts.
  */
 export const testOnOwnPlatform = base
   .extend('settings', { scope: 'file' }, (): Record<string, string> => ({}))
@@ -118,8 +118,8 @@ const testOnSharedPlatform = testOnOwnPlatform
   .override('origin', { scope: 'file' }, ({ shared }) => shared.url)
 
 /**
- * A browser test on the run's shared platform, whose relays send no heartbeats. Each file has its own organisation; `api.admin` and `user` are
- * its first administrator.
+ * A browser test on the run's shared platform, whose relays send no heartbeats. Each file has its own organisation;
+ * `api.admin` and `user` are its first administrator.
  */
 export const test = testOnSharedPlatform
   .extend('tenant', { scope: 'file' }, ({ shared }) => newTenant(shared.url))

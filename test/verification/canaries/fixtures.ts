@@ -60,7 +60,7 @@ export async function exercisePlatformSecrets(platform: PlatformProcess, api: Pl
   ]
 }
 
-/** Runs a script on a real relay. Returns the relay's private key and its output. */
+/** Runs a script on a real relay. Returns the relay's private key in two encodings, and the relay's output. */
 export async function exerciseRelay(api: Platform): Promise<{ secrets: Secret[]; output: string }> {
   await using folder = await temporaryFolder()
   const cluster = await api.newCluster()

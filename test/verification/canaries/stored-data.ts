@@ -7,7 +7,7 @@ import type { PlatformProcess } from '../../support/platform.ts'
 import { scan } from '../scan.ts'
 
 const pageBytes = 4096
-/** Pages overlap by the length of the longest encoded secret. */
+/** Pages overlap by at least the length of the longest encoded secret. */
 const overlapBytes = 200
 
 function uncompressed(bytes: Uint8Array): Buffer[] {

@@ -57,10 +57,7 @@ const describeWire = (wire: Wire): string =>
 /** If an operation has neither parameters nor a body, every changed request counts as malformed. */
 const hasNoInput = ({ parameters, body }: Operation): boolean => parameters.length === 0 && body === undefined
 
-/**
- * Percentage of well-formed requests that are sent. It is low, because they have effects and a password hash takes 30
- * ms.
- */
+/** Percentage of well-formed requests that are sent. It is low: they have effects, and a password hash takes 30 ms. */
 const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
 
 async function fuzz(operation: Operation, count: number): Promise<void> {
@@ -103,7 +100,7 @@ async function countMarkedItems(): Promise<number> {
   return count
 }
 
-/** Declares the tests for every second operation, from the given offset: two files use both cores. */
+/** Declares the tests of every 2nd operation (short runs: 12th), from an offset, so that two files share the work. */
 export function fuzzOperations(offset: number): void {
   const half = operations.filter((_, index) => index % (isShort ? 12 : 2) === offset)
   let initialMemoryMb = 0

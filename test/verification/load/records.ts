@@ -7,7 +7,7 @@ export interface AcceptedBatch {
   read: (path: string) => Promise<ApiResponse>
 }
 
-/** Everything that the platform has acknowledged; all of it must exist exactly once. */
+/** The changes that the platform has acknowledged. None of them may be lost or repeated. */
 export const newAcknowledged = () => ({
   clusters: [] as { id: string; name: string }[],
   /** Line of the ledger → job that prints it. */

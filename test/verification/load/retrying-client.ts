@@ -11,8 +11,8 @@ const [initialPauseMs, maximumPauseMs] = [250, 5000]
 export class AbandonedCall extends Error {}
 
 /**
- * Retries as documented for the command line (docs/cli.md): with the same `Idempotency-Key`, a growing random pause, and not
- * before the time in `Retry-After`. If given, `renew` replaces an access token that the platform rejects.
+ * Retries as documented for the command line (docs/cli.md): with the same `Idempotency-Key`, a growing random pause,
+ * and not before the time in `Retry-After`. If given, `renew` replaces an access token that the platform rejects.
  */
 export class RetryingClient extends Client {
   readonly #parameters: readonly [url: string, contract: Contract, stats: ClientStats]
@@ -44,7 +44,7 @@ export class RetryingClient extends Client {
       if (response !== undefined && !isRejected && !isUndecided(response)) {
         stats.longestMs = Math.max(stats.longestMs, performance.now() - startedAtMs)
         if (attempts === 0) stats.decidedAtFirstTry++
-        // An earlier attempt without a response deleted it.
+        // An earlier attempt with an unknown outcome has deleted the resource.
         return method === 'DELETE' && response.status === 404 && mayHaveSucceeded
           ? { ...response, status: 204 }
           : response

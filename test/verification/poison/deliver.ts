@@ -28,8 +28,8 @@ async function receive(QueueUrl: string): Promise<Message[]> {
 }
 
 /**
- * Delivers up to ten messages as Lambda does, from a new queue: failed ones again at once, until they succeed or are in the dead-letter
- * queue. Returns the bodies of each event and of the dead letters.
+ * Delivers up to ten messages as Lambda does, from a new queue. Failed messages are delivered again at once, until they
+ * succeed or are in the dead-letter queue. Returns the bodies of each event and of the dead letters.
  */
 export async function deliver(bodies: readonly string[], handler: QueueHandler) {
   const name = randomUUID()

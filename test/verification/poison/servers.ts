@@ -1,6 +1,6 @@
 import { startServer } from '../../support/http-server.ts'
 
-/** Import this before anything of the platform: its settings allow these servers. */
+/** Import this file before core, which reads the settings of these servers when it is imported. */
 
 export const receiver = await startServer(() => ({ status: 204 }))
 export const moduleHost = await startServer(({ method }) =>

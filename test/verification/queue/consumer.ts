@@ -7,8 +7,8 @@ import { handler as events } from '../../../functions/queue/events.ts'
 import { seededRandom } from '../../support/random.ts'
 
 // A process that consumes queues with the platform's functions and the concurrency of the deployment. It sends some
-// messages again up to four seconds after they were handled. It replies to each message with its counts; the message
-// `stop` ends it first.
+// messages again, with a delay of up to three seconds. It replies to each IPC message with its counts; for the message
+// `stop`, it first stops consuming.
 
 const consumers = { batches, events }
 type Queue = keyof typeof consumers

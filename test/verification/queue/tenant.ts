@@ -30,7 +30,7 @@ export async function newTenant(count: number): Promise<Tenant> {
   const caller = await newCaller()
   const idleCluster = await enrolledCluster(caller)
   const clusters: EnrolledCluster[] = []
-  // One after the other: they change the head of the same list.
+  // One after the other, because each registration changes the head of the organisation's list of clusters.
   while (clusters.length < count) clusters.push(await enrolledCluster(caller))
   const audited = { 'cluster.register': count + 1, 'relay.enroll': count + 1 }
   return { caller, clusters, idle: idleCluster, batchIds: [], toRun: 0, runs: new Map(), audited }

@@ -32,7 +32,7 @@ export const post = (path: string, body: unknown, headers?: Record<string, strin
 const newCluster = async (user: SignedInUser) =>
   Cluster.register(await callerOf(user), { name: newId('clus'), type: 'Hypervisor' })
 
-/** A valid token of every kind except access tokens and relay tokens, and parts of some of these tokens. */
+/** Tokens of other kinds than access and relay tokens, and parts of such tokens. API tokens are altered, so invalid. */
 export async function tokensOfOtherKinds(user: SignedInUser): Promise<Forgeries> {
   const caller = await callerOf(user)
   const { username, userId, organisationId, sessionId } = user

@@ -104,7 +104,7 @@ describe('loading', () => {
   })
 })
 
-/** Rows that repeat a failure in another hook, or wait for a time limit. */
+/** Whether a row repeats a failure in another hook, or waits for a time limit. Short runs skip such rows. */
 const isRepeated = (command: string) =>
   /throws (?!configure$)|exits configure|hangs start|spins|never-answers|answers-(?!garbage)/.test(command)
 
@@ -312,7 +312,7 @@ test.for(invalidModules.slice(0, isLong ? undefined : 3))(
     const failure = expect.stringMatching(/./)
     const manifest = manifestFor(name, { healthChecks: [check('up', '/health'), check('down', '/nowhere')] })
     const [upCheck, downCheck] = (await probe(runtime, deployment, manifest, { timeoutMs: 500 })).checks
-    // Without further information, the status of the response is the result.
+    // If the body is not a valid health result, the status of the response is the result.
     const isUp = /no-protocol|garbage|wrong-json/.test(name)
     const isDown = !/garbage|wrong-json/.test(name)
     expect([upCheck?.status, downCheck?.status]).toEqual([

@@ -78,13 +78,13 @@ test('does not read known releases again, and makes two store calls', async () =
   const id = newModuleId()
   await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'latest'] })
   const { digest } = await pushModule({ id, version: '1.1.0' })
-  // A signature tag and an image of no module.
+  // A tag of a signature, and an image that is not a module.
   await signImage(client, `modules/${id}`, digest, registry.keys.stranger.privateKeyPem, { layout: 'tag' })
   await pushImage(client, `modules/${id}`, await buildImage({ files: [] }), ['no-module'])
   const first = await requestsOf(() => scan(sourceOf(id)))
   const again = await requestsOf(() => scan(sourceOf(id)))
   expect(again.filter((request) => request.startsWith('HEAD'))).toHaveLength(4)
-  // The second scan reads no images. Of each signature it reads the manifest and the content.
+  // The second scan reads no images, but the manifest and the content of each signature.
   const tagged = again.filter((request) => /manifests\/sha256-/.test(request))
   expect(reads(again).length - tagged.filter((request) => request.startsWith('GET')).length).toBe(4)
   expect(reads(first).length).toBeGreaterThan(reads(again).length)

@@ -275,7 +275,7 @@ test('waits while the function is being changed', async ({ fixtures }) => {
   fixtures.lambda.hold()
   const deploying = fixtures.another({ timeoutMs: 10 }).deploy(await wordSpec(fixtures, 'three'))
   await expect(deploying).rejects.toMatchObject({ problem: 'unavailable' })
-  // Its image is uploaded, but its environment is not set yet.
+  // The image of the third release is uploaded, but the environment of the function is not set yet.
   expect(await unpublished(fixtures)).toBeUndefined()
   let conflicts = 0
   const removing = fixtures

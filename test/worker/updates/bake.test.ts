@@ -117,7 +117,7 @@ test.each([
   [50, 3, 1, 0, true],
   [50, 3, 2, 0, false],
   [100, 3, 0, 0, true],
-  // In proportion to the share: the old version counts 90 at 90 %.
+  // In proportion to the share: 90 errors of the old version at 90 % correspond to 10 errors at 10 %.
   [10, 10, 90, 0, false],
   [10, 20, 90, 0, false],
   [10, 21, 90, 0, true],

@@ -10,7 +10,7 @@ import { version } from '../version.ts'
 const responseTimeoutSeconds = 60
 const initialPauseMs = 250
 const maximumPauseMs = 5000
-// Longer values of `Retry-After` are reduced to this.
+// Longer values of `Retry-After` are reduced to this value.
 const maximumRetryAfterMs = 60_000
 const timeoutWithRetryAfterMs = 300_000
 // Longer pauses are reported on standard error.

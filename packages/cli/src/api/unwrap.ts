@@ -59,7 +59,7 @@ export class ApiRejection extends CliError {
 export const isApiRejection = (error: unknown, code: string): boolean =>
   error instanceof ApiRejection && error.code === code
 
-/** Converts an unsuccessful response to an error. */
+/** Converts an error response to an `ApiRejection`, or to another `CliError` if it is not from the platform. */
 export function toApiRejection(response: Response, error: unknown): CliError {
   const body = new Map(Object.entries(typeof error === 'object' && error !== null ? error : {}))
   const code = body.get('error')

@@ -27,8 +27,8 @@ interface PushOptions {
 }
 
 /**
- * Pushes the built image with its version and `latest` as tags. Signs it before the tags are set, so that no unsigned
- * image is visible. Throws `RegistryError`, or `CliError`, for example if the image does not match the code.
+ * Pushes the built image, by default with its version and `latest` as tags. With a key, signs the image before a tag
+ * refers to it. Throws `RegistryError`, or `CliError`, for example if the image does not match the code.
  */
 export async function pushProject(project: Project, { to, tags, privateKeyPem }: PushOptions): Promise<PushedImage> {
   const { version, image } = await builtImage(project)

@@ -287,7 +287,7 @@ async function issueToken(nameOrId: string, { json }: PrintOptions): Promise<voi
   await showRelayCommand(enrollment)
 }
 
-/** Prints a relay command. It contains the address of this request, which other machines may not reach. */
+/** Prints a relay command, and the public address if the address in the command is another one. */
 async function showRelayCommand({ relayCommand }: { relayCommand: string }): Promise<void> {
   await write(`${relayCommand}\n`)
   await sayPublicAddress(relayCommand)

@@ -75,7 +75,7 @@ async function open(
   nameOrId: string | undefined,
   options: PrintOptions & { print?: true },
 ): Promise<void> {
-  // The address comes from the context only, so that nothing from the platform or from a name changes the host.
+  // The host comes only from the context or PLAT_SERVER. Responses of the platform and names cannot change it.
   const url = selectedServer() + (await pathOf(kind, nameOrId))
   if (options.json) return writeJson({ url })
   if (options.print) return write(`${url}\n`)

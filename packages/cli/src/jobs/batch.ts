@@ -29,7 +29,7 @@ export const endedCountOf = ({ completed, failed, cancelled }: BatchCounts): num
 
 const hasEnded = ({ status }: JobSummary): boolean => status !== 'Queued' && status !== 'Running'
 
-/** Follows batches until all jobs have ended. The more jobs there are, the less often it polls. */
+/** Follows batches until all jobs have ended. More batches, or more jobs in a batch, are polled less often. */
 export async function followBatches(
   api: Api,
   batches: readonly AcceptedBatch[],

@@ -43,7 +43,7 @@ export async function* outputOf(
   }
 }
 
-/** Reads the output of an ended job, because `result.output` may be truncated, and invalid UTF-8 is replaced in it. */
+/** The output of an ended job: `result.output`, or the stored bytes if it is truncated or replaces invalid UTF-8. */
 export async function endedOutput(api: Api, { id, result }: Job): Promise<Buffer> {
   if (!result?.binary && !result?.truncated) return Buffer.from(result?.output ?? '')
   const parts: Buffer[] = []

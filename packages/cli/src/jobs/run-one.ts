@@ -102,7 +102,7 @@ export async function printOutput(
   await printer.end()
 }
 
-// That the job has already ended is not an error here.
+// A job that has already ended is not an error here.
 async function cancelJob(api: Api, id: string): Promise<void> {
   const { error, response } = await api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id } } })
   if (error && error.error !== 'job_already_finished') await unwrap(Promise.resolve({ error, response }))

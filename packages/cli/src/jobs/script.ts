@@ -63,8 +63,8 @@ async function readBytes(file: string): Promise<Buffer> {
 }
 
 /**
- * The offset of the first byte that makes the input invalid as UTF-8. If the last character is incomplete, the end of
- * the input.
+ * Returns the offset of the first byte that makes the input invalid as UTF-8, or the length of the input if only its
+ * last character is incomplete.
  */
 function invalidOffset(bytes: Buffer): number {
   let [valid, invalid] = [0, bytes.length + 1]

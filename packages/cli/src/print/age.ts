@@ -1,4 +1,4 @@
-// A duration of at least two units is shown in that unit, as in `kubectl get`: 119s, 2m.
+// A duration is shown in the largest unit of which it has at least two, as in `kubectl get`: 119s, 2m.
 const units: [name: string, seconds: number][] = [
   ['y', 365 * 86_400],
   ['d', 86_400],

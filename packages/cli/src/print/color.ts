@@ -37,7 +37,7 @@ const colorOfState: Record<string, number> = {
   ...Object.fromEntries(['Cancelled', 'Skipped', 'Unknown', 'Disabled', 'Signed out'].map((state) => [state, grey])),
 }
 
-/** Adds its colour to a state. Unknown states have none. */
+/** Colours a known state. Returns other states unchanged. */
 export const colorState = (state: string): string => {
   const color = Object.hasOwn(colorOfState, state) ? colorOfState[state] : undefined
   return color === undefined ? state : `\u001b[${color}m${state}\u001b[0m`

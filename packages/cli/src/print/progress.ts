@@ -11,14 +11,14 @@ export interface ProgressState {
   note: string
 }
 
-/** Shows progress on standard error: a bar in a terminal, otherwise a line every few seconds. */
+/** Shows progress on standard error: a bar in a terminal, otherwise a line every five seconds. */
 export class Progress {
   readonly #isBar = process.stderr.isTTY && process.env['TERM'] !== 'dumb'
   readonly #startedAtMs = performance.now()
   #shownAtMs = this.#isBar ? -Infinity : performance.now()
   #shown = ''
 
-  /** Shows the progress unless it was shown a short time ago. */
+  /** Shows the progress, at most every 100 ms as a bar or every five seconds as a line. */
   update(state: ProgressState): void {
     const sinceMs = performance.now() - this.#shownAtMs
     if (sinceMs < (this.#isBar ? redrawMs : lineEveryMs)) return

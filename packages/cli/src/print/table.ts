@@ -2,7 +2,6 @@ import { ageOf, expiryOf } from './age.ts'
 import { colorState } from './color.ts'
 import { cut, cutMiddle, oneLine, pad, widthOf } from './text.ts'
 
-/** A column of a table. */
 export interface Column<Row> {
   title: string
   of: (row: Row) => unknown

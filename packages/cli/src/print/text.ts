@@ -10,7 +10,7 @@ const widePattern =
 const zeroWidthPattern = /^[\p{Mn}\p{Me}\p{Cf}\ufe00-\ufe0f]+$/u
 
 const escapes: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-/** Converts a character to a visible escape, such as `\\u{1b}`. */
+/** Converts a character to a visible escape, such as `\u{1b}`. */
 export const escapeCharacter = (character: string): string =>
   escapes[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`
 

@@ -22,7 +22,7 @@ export function serverOf(text: string): string {
   return `${origin}${pathname}`.replace(/\/+$/, '')
 }
 
-/** The server of the environment's token, or else of the context. */
+/** The server of PLAT_TOKEN, or else of the context. Throws `CliError` if PLAT_SERVER contradicts the context. */
 export function selectedServer(): string {
   if (environmentToken() !== undefined) return serverOfToken()
   const name = selectedContextName()
@@ -59,7 +59,7 @@ export function credentials(): Credentials {
   return contextCredentials(name, session)
 }
 
-/** A context with its session. Throws `CliError` if it does not exist. */
+/** Reads a context. Throws `CliError` if the context does not exist or its file is damaged. */
 export function existingContext(name: string): Context {
   const context = readContext(name)
   if (context !== undefined) return context

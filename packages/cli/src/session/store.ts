@@ -59,7 +59,7 @@ const pathOf = (name: string): string => join(contextsFolder(), `${name}.json`)
 
 export const lockPathOf = (name: string): string => join(contextsFolder(), `${name}.lock`)
 
-/** The name of the context of this command: the requested or, without a request, the current one. */
+/** The name of the requested or, without a request, of the current context. */
 export const selectedContextName = (): string => requestedContextName() ?? currentContextName()
 
 /** The name of the context that `plat context use` has chosen, or `default`. */
@@ -134,7 +134,7 @@ function replaceFile(path: string, content: string): void {
   }
 }
 
-// Earlier versions stored one session. Only one process converts it to a context, and replaces no file.
+// Converts the only session that an earlier version has stored to a context. Never replaces an existing context.
 function adoptSession(): void {
   const found = statSync(earlierPath(), { throwIfNoEntry: false })
   if (found === undefined) return

@@ -20,7 +20,7 @@ const closeObject = (schema: Schema): Schema =>
 
 const literals = new Set(['example', 'default', 'enum'])
 
-/** Place of a value in the document. `shared` are the names of the components that requests and responses use. */
+/** Place of a value in the document. `shared` has the names of components that both requests and responses use. */
 interface Position {
   shared: ReadonlySet<string>
   isResponse: boolean

@@ -24,7 +24,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   },
 }
 
-/** Adds an example to each body of a request and of a successful response. */
+/** Adds an example to each request body, response body and webhook body that has none. */
 export function addExamples(document: ApiDocument): void {
   for (const operation of Object.values(document.paths).flatMap((methods) => Object.values(methods))) {
     const { operationId = '', requestBody, responses = {} } = operation ?? {}

@@ -82,6 +82,6 @@ function withoutDefinitions({ $defs = {}, ...schema }: JsonSchema): Schema {
 const isReference = (value: unknown): value is { $ref: string } =>
   typeof value === 'object' && value !== null && '$ref' in value
 
-/** `platform.job.status_changed` → `onJobStatusChanged`. */
+/** `platform.cluster.status_changed` → `onClusterStatusChanged`. */
 const operationIdOf = (type: string): string =>
   type.replace('platform', 'on').replaceAll(/[._]([a-z])/g, (_, letter: string) => letter.toUpperCase())

@@ -10,9 +10,9 @@ import { type Projection } from '../outbox/run-projections.ts'
 
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
- * that concurrent submissions rarely collide. No item accepts more than its share, so the sum never exceeds the quota.
- * Projections count ended jobs in the organisation's counters, which they write anyway. When an item is full, they are
- * subtracted from the items, so an item may become negative.
+ * that concurrent submissions rarely collide. No item accepts more than its share, so submissions cannot exceed the
+ * quota. Projections count ended jobs in the organisation's counters, which they write anyway. When an item is full,
+ * the ended jobs are subtracted from all items, so an item may become negative.
  */
 
 const shardCount = 4
@@ -71,7 +71,7 @@ function admissionWrite(organisationId: string, shard: number, jobCount: number)
   )
 }
 
-/** Counts new jobs in the transaction that accepts them. If it fails, use `retryAdmission`. */
+/** Counts new jobs in the transaction that accepts the jobs. If a write fails, use the writes of `retryAdmission`. */
 export const admissionWrites = (organisationId: string, id: string, jobCount: number): WriteItem[] => [
   admissionWrite(organisationId, shardOf(id), jobCount),
 ]
@@ -99,7 +99,7 @@ export async function retryAdmission(organisationId: string, jobCount: number): 
   })
 }
 
-/** Subtracts the ended jobs from the items, and returns the items. A concurrent subtraction has the same effect. */
+/** Subtracts the ended jobs from the items, unless a concurrent call has done so. Returns the items. */
 async function subtractEndedJobs(organisationId: string): Promise<(Item | undefined)[]> {
   const itemKeys = activeJobsKeys(organisationId)
   const items = await getConsistent(itemKeys)
@@ -133,7 +133,7 @@ export const limitWrites = (
   ...subtractEndedWrites(organisationId, endedIn(items)),
 ]
 
-/** Returns writes that spread the count evenly over the items. They fail if an item has changed. */
+/** Returns writes that store the quota and spread the count evenly over the items. They fail if an item has changed. */
 function spreadWrites(
   organisationId: string,
   items: readonly (Item | undefined)[],
@@ -162,7 +162,7 @@ export const activeJobsProjection: Projection = {
   countedWrites: (_, records) => {
     const ended = records
       .flatMap(({ transitions }) => transitions)
-      // Operations have no cluster. A job whose creation failed was counted when its batch was accepted.
+      // Operations, which have no cluster, do not count. A job whose creation failed was counted with its batch.
       .filter(
         ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
       )

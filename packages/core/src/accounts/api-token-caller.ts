@@ -90,7 +90,7 @@ const callerOf = (token: ApiTokenRecord, { id, username, organisationId, roles }
 const hourMs = 3_600_000
 
 /**
- * Records the use at most once an hour, to limit cost. A failure does not reject the request. A token of a user of an
+ * Records the use once per clock hour, to limit cost. A failure does not reject the request. A token of a user of an
  * identity provider becomes due for the sweep, which confirms the user: the function that handles the request cannot
  * read the provider's secret.
  */

@@ -14,7 +14,7 @@ import { retryOnConflict } from '../db/offset-list.ts'
 import { type CurrentRights, reauthorize } from './current-rights.ts'
 import { find, userUnchanged } from './user.ts'
 
-/** The user's record lists the ids of its API tokens, so that removing the user can remove them. */
+/** The user's record lists the ids of its API tokens, so that the removal of the user also removes the tokens. */
 
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
 
@@ -35,7 +35,7 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
   return { items: items.filter((item) => item !== undefined).map((item) => view(parseApiToken(item))) }
 }
 
-/** Returns the token's text only once; the table stores a hash. */
+/** Only this response contains the token's text; the token's record contains a hash of the secret. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
   retryOnConflict(async () => {
     const [current, organisation] = await reauthorize(caller, [], [keys.organisation(caller.organisationId)])

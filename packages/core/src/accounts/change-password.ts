@@ -22,8 +22,8 @@ import { timeOf } from '../id.ts'
 import { endSessions, isLocal, type User, userUnchanged } from './user.ts'
 
 /**
- * A wrong current password counts as a failed sign-in, which limits guessing with a stolen session. A change of the
- * user's record causes a retry, so that no API token created at the same time is missed.
+ * A wrong current password counts as a failed sign-in, which limits guessing with a stolen session. A concurrent change
+ * of the user's record causes a retry, so that an API token created at the same time is also revoked.
  */
 export async function changePassword(caller: Caller, request: PasswordChange, origin: Origin): Promise<void> {
   let attempt: Attempt | undefined

@@ -87,8 +87,8 @@ export interface Attempt {
 }
 
 /**
- * The origin of a sign-in, or of a signed-in user who enters the password again. Failed sign-ins of other people do not
- * limit such a session.
+ * The origin of a sign-in, or of a signed-in user who enters the password again. In the latter case, `sessionId` is
+ * set, and failed sign-ins of other people do not limit the user's attempts.
  */
 export interface PasswordProof extends Origin {
   sessionId?: string
@@ -157,7 +157,7 @@ export async function beginAttempt(username: string, origin: PasswordProof): Pro
   }
 }
 
-/** Counts the attempt as a failure, so that concurrent guesses cannot exceed the limits. */
+/** Counts the attempt as a failure before the comparison, so that concurrent guesses cannot exceed the limits. */
 async function reserve({ failureLimits }: Attempt): Promise<void> {
   const writes = failureLimits.map(({ counter, counts }) => countCallWrite(counter, counts.slice(1)))
   const failure = await transact(writes)
@@ -166,7 +166,10 @@ async function reserve({ failureLimits }: Attempt): Promise<void> {
   reportTightest(failureLimits.map(withOneMore))
 }
 
-/** For the transaction that follows a correct password: removes the counted failure and counts a sign-in. */
+/**
+ * For the transaction that follows a correct password: removes the counted failure, and counts a sign-in unless the
+ * user was already signed in.
+ */
 export function acceptedWrites({ failureLimits, signInLimit, isSignIn }: Attempt): WriteItem[] {
   reportTightest([...failureLimits, withOneMore(signInLimit)])
   return [
@@ -177,7 +180,8 @@ export function acceptedWrites({ failureLimits, signInLimit, isSignIn }: Attempt
 
 /**
  * Handles an error after a correct password: counts a sign-in instead of a failure, so that retries stay limited, and
- * throws the error. If the response to a successful transaction was lost, one more guess is possible.
+ * throws the error. If only the response to the transaction was lost, the failure is removed twice, so one more guess
+ * is possible.
  */
 export async function failAccepted({ failureLimits, signInLimit, isSignIn }: Attempt, error: unknown): Promise<never> {
   try {
@@ -202,7 +206,7 @@ export async function rejectAttempt(attempt: Attempt): Promise<never> {
 
 /** Without a hash, returns false after the same time, so that the time does not reveal whether the user exists. */
 export const countAndCompare = (attempt: Attempt, password: string, passwordHash?: string): Promise<boolean> =>
-  // The queue key is the subject of the limit, so that guesses of strangers do not delay the user's own devices.
+  // The queue key is the subject of the last failure limit, so that guesses of strangers do not delay known devices.
   passwordMatches(password, passwordHash, attempt.failureLimits.at(-1)?.counter.subject ?? '', () => reserve(attempt))
 
 export async function comparePassword(attempt: Attempt, password: string): Promise<Credential> {

@@ -9,9 +9,10 @@ import { isWithin, now } from '../clock.ts'
 import { parseUser, type User, isProviderEnabled } from './user.ts'
 
 /**
- * An access token stays valid for minutes after its user, session or a role was removed. The user and the session are
- * therefore read once a minute per process and token, and again before each lasting effect: by `reauthorize`, together
- * with the stored response of an `Idempotency-Key`, or in the conditions of the transaction (`outbox/commit.ts`).
+ * An access token stays valid for up to 15 minutes after its user, session or a role was removed. Each process
+ * therefore uses data of the user and the session that is at most a minute old, and checks both again before each
+ * lasting effect: by `reauthorize`, together with the stored response of an `Idempotency-Key`, or in the conditions of
+ * the transaction (`outbox/commit.ts`).
  */
 
 export interface CurrentRights {

@@ -29,8 +29,8 @@ export async function read({ organisationId, userId }: Caller): Promise<Versione
 }
 
 /**
- * `ifMatch` makes the write conditional: one of several concurrent updates succeeds, the others throw
- * `precondition_failed`.
+ * Returns the new ETag. Throws `precondition_failed` if `ifMatch` does not match the stored layout, so that only one of
+ * several concurrent updates of the same version succeeds.
  */
 export async function save(caller: Caller, { layout }: DashboardLayoutUpdate, ifMatch?: string): Promise<string> {
   const { organisationId, userId } = caller

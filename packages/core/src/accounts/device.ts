@@ -5,8 +5,9 @@ import { type Item, upsert, type WriteItem } from '../db/table.ts'
 import { newSecret, sha256 } from '../id.ts'
 
 /**
- * A device is a browser in which users have signed in with a password. Failed sign-ins of strangers do not limit it.
- * Its cookie grants nothing else, so it stays valid when sessions end.
+ * A device is a browser in which users have signed in with a password or a refresh token. Failed sign-ins of strangers
+ * do not limit the sign-ins of these users from the device. The cookie of the device grants nothing else, so it stays
+ * valid when sessions end.
  */
 
 export const deviceSeconds = 365 * 24 * 3600
@@ -34,8 +35,8 @@ export function parseDevice(token: string, item: Item | undefined): Device | und
 }
 
 /**
- * Adds the users to the known device, or to a new device. Returns no writes if the device already has the users and is
- * valid for more than half a year.
+ * Adds the users to the known device, or to a new device if none is known or the known one is full. Returns no writes
+ * if the known device already has the users and is valid for more than half a year.
  */
 export function rememberDevice(
   known: Device | undefined,

@@ -63,8 +63,8 @@ async function tryCreate(
 }
 
 /**
- * Prevents removing the last local administrator of an organisation. Users of identity providers do not count, because
- * a provider may be disabled or removed.
+ * Counts the local administrators of an organisation. Prevents the removal of the last one. Users of identity providers
+ * do not count, because a provider may be disabled or removed.
  */
 function administratorCountWrites(
   user: Pick<User, 'authProvider' | 'organisationId'>,
@@ -81,7 +81,7 @@ function administratorCountWrites(
   return [orThrow(patch(key, { add: { count: delta } }, { count: { atLeast: 2 } }), 'last_administrator')]
 }
 
-/** A platform administrator can create an administrator of another organisation only if it has none. */
+/** Platform administrators can create users in another organisation only while it has no local administrator. */
 const firstAdministratorWrite = (organisationId: string): WriteItem => {
   const noAdministrators = { count: { absentOrAtMost: 0 } }
   return orThrow(
@@ -158,8 +158,8 @@ const linkRemovals = ({ id, authProvider, subjectHash }: User): WriteItem[] =>
   subjectHash === undefined ? [] : [removal(keys.externalIdentity(authProvider, subjectHash), { userId: { is: id } })]
 
 /**
- * Also removes the identity link, so that a later sign-in with that identity creates a new user. Access tokens work for
- * at most another minute; the sweep deletes the preferences.
+ * Also removes the identity link, so that a later sign-in with that identity creates a new user. The user's access
+ * tokens can read for at most another minute. The sweep deletes the preferences.
  */
 export async function remove(caller: Caller, userId: string): Promise<void> {
   await retryOnConflict(async () => {
@@ -168,7 +168,7 @@ export async function remove(caller: Caller, userId: string): Promise<void> {
   })
 }
 
-/** An access token is valid for fifteen minutes. No request saves preferences after it has expired. */
+/** Longer than the 15 minutes for which access tokens are valid, so that no later request saves preferences. */
 const purgeDelayMs = 16 * 60_000
 
 async function tryRemove(

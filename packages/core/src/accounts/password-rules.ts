@@ -29,7 +29,7 @@ async function problemOf(simplified: string, { username, platformName }: Omit<Ne
   return (await isCommon(simplified)) ? 'is one of the most common passwords, which attackers try first' : undefined
 }
 
-/** The 49,000 most common passwords are loaded on demand, because most requests set none. */
+/** The 49,000 most common passwords are loaded on demand, because most requests do not set a password. */
 async function isCommon(simplified: string): Promise<boolean> {
   const { default: passwords } = await import('@zxcvbn-ts/language-common/src/passwords.json', {
     with: { type: 'json' },

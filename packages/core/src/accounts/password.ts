@@ -35,10 +35,10 @@ export async function hashPassword(password: string, queueKey: string): Promise<
   return format(nonce, await withFairQueue(queueKey, () => hash(password, parameters)))
 }
 
-/** Passwords of unknown users are compared with this hash, so that the response takes the same time. */
+/** Used if no hash is stored, for example for an unknown user, so that the response takes the same time. */
 const dummyHash = format(randomBytes(16), randomBytes(tagBytes))
 
-/** `begin` runs when the queue admits the comparison. If it throws, the password is not compared. */
+/** `begin` runs when the queue admits the comparison. If `begin` throws, the password is not compared. */
 export async function passwordMatches(
   password: string,
   storedForm: string | undefined,

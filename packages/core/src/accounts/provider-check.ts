@@ -23,11 +23,11 @@ export const lastConfirmationMs = ({ confirmedAtMs, createdAtMs }: User): number
 export const newConfirmation = (user: User): { confirmedAtMs: number } | undefined =>
   isWithin(lastConfirmationMs(user), dayMs) ? undefined : { confirmedAtMs: now() }
 
-/** A refresh token of an OpenID provider. The provider rejects it once the user is removed or disabled. */
+/** A refresh token of an OpenID provider. The provider rejects the token once the user is removed or disabled. */
 export const ProviderGrant = z.object({
   refreshToken: z.string(),
   expiresAtMs: z.number().optional(),
-  /** Set while the token is in use: the provider may have replaced it, and its response may be lost. */
+  /** Set until the response to a use is stored. If the response is lost, the provider may have replaced the token. */
   isInUse: z.literal(true).optional(),
 })
 export type ProviderGrant = z.infer<typeof ProviderGrant>

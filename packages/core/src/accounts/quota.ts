@@ -4,7 +4,7 @@ import { config } from '../config.ts'
 import { type Item } from '../db/table.ts'
 import { PlatformError } from '../error.ts'
 
-/** Writes check the quota against a count that they change anyway, so concurrent requests cannot exceed it. */
+/** The transaction that adds a resource checks the count that it changes, so concurrent requests respect the quota. */
 
 const quota = z.number().nullable().default(null)
 

@@ -46,7 +46,7 @@ async function tryReset(user: User, passwordHash: string): Promise<boolean> {
     ],
     audit: { action: 'user.reset_password', resource: id, detail: `${username}, by the operator of the platform` },
     events: [{ name: 'user.password_reset', subject: id, data: { userId: id, username } }],
-    // The command has no queue; the sweep starts the projections.
+    // The bootstrap function sends no queue messages; the sweep starts the projections.
     isEnqueued: true,
   })
   return failure === undefined

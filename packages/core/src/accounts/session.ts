@@ -71,7 +71,7 @@ export type SessionRecord = z.output<typeof SessionRecord>
 
 export const parseSession = (item: Item): SessionRecord => SessionRecord.parse(item)
 
-/** A retry within this time receives the first response, which may have been lost. */
+/** A retry with the same `Idempotency-Key` within this time receives the first response, which may have been lost. */
 const maxRepeatMs = 60_000
 
 const RefreshToken = z.object({
@@ -79,7 +79,7 @@ const RefreshToken = z.object({
   expiresAtMs: z.number(),
   usedAtMs: z.number().optional(),
   grant: z.instanceof(Uint8Array).optional(),
-  /** The response to the request that used the token, encrypted with its `Idempotency-Key`. */
+  /** The response to the request that used the token, encrypted with the `Idempotency-Key` and the token. */
   response: z.instanceof(Uint8Array).optional(),
 })
 type RefreshToken = z.infer<typeof RefreshToken>
@@ -119,8 +119,8 @@ export const isReadable = (session: SessionRecord, user: User): boolean =>
   isOpen(session.isSignedOut ? { ...session, revokedAtMs: undefined } : session, user)
 
 /**
- * `epoch` is the session epoch of the user's credential. Call `tokens` before the writes, so that a signing error
- * changes nothing.
+ * `epoch` is the session epoch of the user's credential. Call `tokens` before you commit `writes`, so that a signing
+ * error changes nothing.
  */
 export function open(
   user: Pick<User, 'id' | 'organisationId' | 'roles'>,
@@ -197,7 +197,7 @@ export const signingInCaller = (
 })
 
 interface RefreshOptions {
-  /** Without it, the session of a provider's user ends 24 hours after the last confirmation. */
+  /** Without this function, the session of a provider's user ends 24 hours after the last confirmation. */
   confirm?: Confirm
   /** A retry with the same key and token receives the same response. */
   idempotencyKey?: string | undefined
@@ -249,8 +249,8 @@ export async function refresh(
   if (failure?.index === 0 && failure.item !== undefined)
     return storedResponse(RefreshToken.parse(failure.item), sealKey) ?? endReusedSession(family, origin)
   if (failure) throw platformError('invalid_refresh_token')
-  // This follows the commit, so that only one of several concurrent refreshes sends the provider's refresh token: the
-  // provider may accept it only once.
+  // The check follows the commit, so that only one of several concurrent refreshes sends the provider's refresh token,
+  // which the provider may accept only once.
   if (isCheckDue)
     await checkAtProvider({ session, user, newToken, origin }, await confirm?.(user, provider, grant, origin))
   return response
@@ -262,7 +262,7 @@ function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | 
   try {
     return SignedIn.parse(JSON.parse(Buffer.from(unseal(sealKey, response)).toString()))
   } catch {
-    // The response was encrypted with another key.
+    // The response was encrypted with another `Idempotency-Key`.
     return undefined
   }
 }

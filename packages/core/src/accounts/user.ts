@@ -28,14 +28,14 @@ const User = z.object({
    * user.
    */
   subjectHash: z.string().optional(),
-  /** Identifies the directory entry of a user of a directory. */
+  /** Set for users of directories: identifies the directory entry. */
   subject: z.string().optional(),
   /** When the identity provider last confirmed the user, accurate to one day; undefined on the first day. */
   confirmedAtMs: z.number().optional(),
   /** Set while the identity provider does not confirm the user: API tokens are rejected. */
   suspendedAtMs: z.number().optional(),
   createdAtMs: z.number(),
-  /** Incremented by every change that depends on the record's current values. */
+  /** Incremented by every change of the record, except a change of `confirmedAtMs` alone. */
   version: z.number().default(0),
   /** Sessions of earlier epochs have ended, except `keptSessionId`. */
   epoch: z.number().default(0),
@@ -133,7 +133,7 @@ export const isEnabledProvider = (item: Item | undefined): boolean => item?.['is
 export const isProviderEnabled = async (user: User): Promise<boolean> =>
   isLocal(user) || isEnabledProvider(await get(keys.identityProvider(user.authProvider)))
 
-/** Returns the user of an item, unless it now lacks the permission, is suspended or has a disabled identity provider. */
+/** Returns the user of an item, unless the user lacks the permission, is suspended or has a disabled provider. */
 export async function userWithPermission(item: Item | undefined, permission: Permission): Promise<User | undefined> {
   const user = item && parseUser(item)
   const isPermitted = user?.suspendedAtMs === undefined && permissionsOf(user?.roles ?? []).includes(permission)

@@ -8,7 +8,7 @@ import { auditKey } from '../signing/audit-key.ts'
 import { publicKeyOf } from '../signing/published-keys.ts'
 import { type AuditHead, auditHead } from './projection.ts'
 
-/** A checkpoint is a signed statement of the newest entry of a trail. A stored one reveals a later truncation. */
+/** A checkpoint is the signed number and hash of a trail's newest entry. A stored one reveals later truncation. */
 
 const typ = 'audit-checkpoint+jws'
 

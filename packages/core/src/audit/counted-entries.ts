@@ -23,7 +23,7 @@ interface CountWindow {
 
 const windows = new Map<string, CountWindow>()
 
-/** Returns whether the call is the first of its minute. Beyond the limits, the call is not counted. */
+/** Returns whether the call is the first of its subject in this minute. Beyond the limits, does not count the call. */
 function track(group: string, subject: string, write: Write, firstCount: 0 | 1): boolean {
   const current = windows.get(subject)
   if (current === undefined) {
@@ -72,8 +72,8 @@ export async function recordDenied(
 }
 
 /**
- * Counts a sign-in with an unknown name. The name is not recorded, because users may type a password as the name.
- * The entry is written after the request, whose calls and time must not reveal which names exist.
+ * Counts a sign-in with an unknown name. The name is not recorded, because users may type a password as the name. The
+ * entry is written at the end of the minute, so that the time of the request does not reveal which names exist.
  */
 export function countUnknownName(address: string, findOrganisation: () => Promise<string | undefined>): void {
   const write = async (count: number) => {

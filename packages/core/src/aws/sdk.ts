@@ -12,11 +12,11 @@ export interface AwsTransport {
   signer: { sign: <Request>(request: Request) => Promise<Request> }
 }
 
-/** A global variable, because the functions of a release contain a copy of this module. */
+/** A global variable, because each function of a release contains its own copy of this module. */
 const transportKey = Symbol.for('platform.awsTransport')
 const globals: { [transportKey]?: AwsTransport } & typeof globalThis = globalThis
 
-/** Affects AWS clients that are created later. Only the one-machine platform calls it. */
+/** Affects AWS clients that are created later. Only the one-machine platform calls this function. */
 export function setAwsTransport(transport: AwsTransport): void {
   globals[transportKey] = transport
 }

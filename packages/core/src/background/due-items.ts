@@ -41,8 +41,8 @@ const relayUpdateConcurrency = 10
 const maxSummaryAttempts = 3
 
 /**
- * A record without a status change is not updated if its next check is due within this time, because the next sweeps
- * check it anyway.
+ * The record of a cluster without a status change is not updated if its next check is due within this time, because the
+ * next sweeps check the cluster anyway.
  */
 const soonMs = 60_000
 
@@ -57,7 +57,7 @@ interface SweepState {
   clusters: Item[]
   cooldowns: Item[]
   relayUpdates: Item[]
-  /** The first item of each partition. */
+  /** The item with the earliest due time in each partition. */
   oldestItems: Item[]
   failureCount: number
 }
@@ -118,7 +118,7 @@ async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key
   return itemCount
 }
 
-/** The processing of other items checks the clock again, so a sweep may read them early. */
+/** Items of other types may be processed early, because their processing checks the clock again. */
 function mustWait(item: Item): boolean {
   const isTimed = isCooldown(item) || item['sk'] === 'USER' || isOrphanedSecret(item)
   return isTimed && isAhead(keys.dueTimeOf(String(item['duesk'])), maxDelayMs)
@@ -182,7 +182,7 @@ async function processItem(item: Item): Promise<void> {
   if (isOrphanedSecret(item)) await deleteOrphanOf(item)
 }
 
-/** Counts the changes of each organisation first, because its notifications contain the number. */
+/** Summarises the changes of each organisation first, because many changes share one notification per status. */
 async function checkClusters(state: SweepState): Promise<void> {
   const records: ClusterRecord[] = []
   await Promise.all(
@@ -278,7 +278,7 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   })
 }
 
-/** Returns the current time for each time in the future, which occurs after the clock was set back. */
+/** Replaces each time in the future, which can exist after the clock was set back, with the current time. */
 function correctedTimesOf({
   lastSeenAtMs,
   channelOpenedAtMs,

@@ -11,7 +11,7 @@ import { recordMetric } from '../lib/metrics.ts'
 import { log } from '../log.ts'
 import { safely, sweepDue } from './due-items.ts'
 
-/** Limits the work that follows a sweep, so that it does not delay the next sweep. */
+/** Limits the work that follows a sweep, so that this work does not delay the next sweep. */
 const maxFollowUpMs = 15_000
 const ownerConcurrency = 4
 
@@ -19,9 +19,9 @@ const ownerConcurrency = 4
 const clusterCheckSeconds = 10
 
 /**
- * Reads due items only, so its cost grows with overdue work, not with the number of clusters. Sweeps may overlap,
- * repeat or stop halfway. After the clock was set back, a sweep also reads the items that are not due, because their
- * due times may be too late.
+ * Reads only due items, so that the cost grows with the overdue work, not with the number of clusters. Sweeps may
+ * overlap, repeat or stop halfway. After the clock was set back, a sweep also reads the items that are not due, because
+ * their due times may be too late.
  */
 export async function sweep(): Promise<void> {
   const isFull = await recordSweep()

@@ -22,7 +22,10 @@ import { commit } from '../outbox/commit.ts'
 import { type ClusterRecord, parseCluster } from './record.ts'
 import { startOnTarget } from './target.ts'
 
-/** Changes many clusters. A repeat skips clusters that have the new values, so it continues after a failure. */
+/**
+ * Changes many clusters in several transactions. A repeated request skips clusters that already have the new values, so
+ * that it completes the change after a failure.
+ */
 
 interface BulkChange {
   action: 'cluster.label' | 'cluster.move'
@@ -126,7 +129,7 @@ async function changesOf(
   })
 }
 
-/** Returns the number of changed clusters. After a conflict, renews `part` and returns undefined. */
+/** Returns the number of changed clusters. After a conflict, reads the clusters of `part` again; returns undefined. */
 async function changePart(caller: Caller, part: ClusterChange[], change: BulkChange): Promise<number | undefined> {
   if (part.length === 0) return 0
   const records = part.map(({ record }) => record)

@@ -6,7 +6,7 @@ import { patch, type WriteItem } from '../db/table.ts'
 export interface CounterChange {
   clusterId: string
   drop?: Record<string, ReadonlySet<string>>
-  /** A job to list as waiting. The write fails if the jobs do not fit. */
+  /** The id of a job to add to the listed jobs. The write then has the condition of `listing`. */
   list?: string
   /** The id of a new job. */
   lastJob?: string

@@ -6,7 +6,7 @@ import { get, type Item, update } from '../db/table.ts'
 
 /** Time without a sweep counts as downtime of the platform, in which heartbeats may have been lost. */
 
-/** One late sweep is not a gap. */
+/** The longest time between two sweeps that is not a gap. A sweep may be late by half an interval or more. */
 const maxPauseMs = Math.max(90_000, config.PLAT_SWEEP_INTERVAL_SECONDS * 1500)
 
 /**
@@ -33,7 +33,8 @@ let knownStartMs = config.PLAT_STARTED_AT_MS
 const unlessFuture = (ms: number): number => (ms <= now() ? ms : 0)
 
 /**
- * When the current run of the platform began, as far as this process knows. `observe` and `observeNow` read later gaps.
+ * Returns the time at which the current run of the platform began, as far as this process knows. `observe` and
+ * `observeNow` update the time after a gap.
  */
 export const runningSinceMs = (): number => unlessFuture(knownStartMs)
 

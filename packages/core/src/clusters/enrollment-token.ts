@@ -67,7 +67,10 @@ export function relayCommand({ host }: Pick<Caller, 'host'>, platform: Item | un
   return `curl -fsSL ${server}/relay/relay.mjs -o platform-relay.mjs && ${assignment} node platform-relay.mjs --server ${server}`
 }
 
-/** Returns the public URL if the request used it, because the command must work in the caller's network. */
+/**
+ * Returns the public URL if the request was sent to its host, because the command must work in the caller's network.
+ * Otherwise returns the configured API URL.
+ */
 function serverUrl(host: string | undefined, platform: Item | undefined): string {
   const { publicUrl = '' } = PlatformState.parse(platform ?? {})
   const url = URL.parse(publicUrl)

@@ -21,7 +21,7 @@ export function parseFacts(item: Item | undefined): { relayVersion?: string; fac
   }
 }
 
-/** Returns attributes of the item of nodes. Drops facts that do not fit, starting with those of the last nodes. */
+/** Returns attributes of the item of nodes. While the facts do not fit, drops those of the last half of the nodes. */
 export function factsAttributes({ relayVersion, nodes }: FactsReport, nodeIds: ReadonlySet<string>): Item {
   let kept = nodes.filter(({ id }) => nodeIds.has(id)).map(({ id, ...facts }) => [id, facts] as const)
   for (;;) {

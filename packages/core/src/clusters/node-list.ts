@@ -38,7 +38,7 @@ const positionOf = (clusterId: string, index: number): string =>
 
 /**
  * A page by number reads all nodes up to the limit of calls, to count them. A page by cursor reads until it is full,
- * unless the list is sorted. Pages may lag behind writes by less than a second.
+ * unless the list is sorted. Pages may lag behind writes, usually by less than a second.
  */
 export const listNodes = (caller: Caller, { page, pageSize, cursor, ...query }: NodeQuery) => {
   const { organisationId } = caller

@@ -13,7 +13,6 @@ export type StoredNode = z.infer<typeof Nodes>[number]
 export const parseNodes = (item: Item | undefined): StoredNode[] =>
   item === undefined ? [] : Nodes.parse(JSON.parse(String(item['nodes'])))
 
-/** The nodes with their facts, as the API shows them. */
 export function nodesView(item: Item | undefined, clusterStatus: ClusterStatus): Node[] {
   const { facts } = parseFacts(item)
   return parseNodes(item).map(({ status, ...node }) => ({

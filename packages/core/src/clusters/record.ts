@@ -11,8 +11,8 @@ import { runningSinceMs } from './downtime.ts'
 import { clusterStatus, type Intervals, isChannelOpen, withoutDowntime } from './status.ts'
 
 /**
- * Includes the relay's last heartbeat, so that a heartbeat needs one write and a list one query. Values that the key
- * contains are not repeated, because every stored byte adds to the cost of a page.
+ * Includes the relay's last heartbeat, so that a heartbeat needs one write and a list one query. Only the key
+ * contains the id of the organisation, because every stored byte adds to the cost of a page.
  */
 const StoredCluster = z.object({
   pk: z.string(),
@@ -77,10 +77,10 @@ const StoredCluster = z.object({
   jobsCancelled: z.number().default(0),
 })
 
-/** `dueAtMs` is 0 if no check is scheduled. */
 /** Attributes of a reserved name. `folded` repeats the sort key, because filters cannot read keys. */
 export const nameAttributes = (clusterId: string, name: string) => ({ clusterId, folded: keys.fold(name) })
 
+/** `dueAtMs` is 0 if no check is scheduled. */
 export function parseCluster(item: Item) {
   const { pk, duesk, ...record } = StoredCluster.parse(item)
   return {

@@ -40,7 +40,7 @@ export const openBatchWrite = (organisationId: string, { removals }: RemovalGuar
 export const closeBatchWrite = (organisationId: string, batchId: string): WriteItem =>
   upsert(keys.removalGuard(organisationId), { drop: { open: new Set([batchId]) } })
 
-/** The write fails if a batch was accepted since the guard was read. */
+/** The write fails if a batch was accepted or another cluster was removed since the guard was read. */
 export const countRemovalWrite = (organisationId: string, { version }: RemovalGuard): WriteItem =>
   upsert(
     keys.removalGuard(organisationId),

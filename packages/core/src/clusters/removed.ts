@@ -26,7 +26,10 @@ export const removedWrite = (organisationId: string, clusterId: string): WriteIt
     tooManyRemovals,
   )
 
-/** Removes the purge marker. The writes fail if it does not exist, so that the count stays correct. */
+/**
+ * Removes the purge marker, and the cluster from the item of removed clusters. The writes fail if the marker does not
+ * exist, so that the count stays correct.
+ */
 export const purgedWrites = (organisationId: string, clusterId: string): WriteItem[] => [
   remove(keys.clusterPurge(clusterId), { pk: { present: true } }),
   upsert(keys.removedClusters(organisationId), { drop: { ids: new Set([clusterId]) }, add: { count: -1 } }),

@@ -2,8 +2,8 @@ import { type RelayCaller } from '../caller.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * A heartbeat is accepted only once. Requests about a job need no record of their tokens: its status, claim key, next
- * output number and reported end make a repeat harmless.
+ * A heartbeat is accepted only once. Requests about a job need no record of their tokens: the job's status, claim
+ * key, next output number and reported end make a repeat harmless.
  */
 
 /** Requests older than this are rejected by their age, even with clock skew. */

@@ -72,7 +72,7 @@ export interface Selection {
 
 /**
  * Selects clusters, newest first. Without `stale`, the result has every matching cluster that existed before the call.
- * With it, a search covers only the first 100,000 names; see `searchedAll`. Names are smaller than labels, so labels
+ * With `stale`, at most 100,000 names are read; see `searchedAll`. Names are smaller than labels, so labels
  * are read only if they are needed.
  */
 export async function select(
@@ -135,7 +135,7 @@ interface ClustersOf {
   clusterCount: number
 }
 
-/** Returns the statuses of at least those `ids` whose status is `among` these. Large stale reads use the index. */
+/** Returns the statuses of at least those of `ids` whose status is in `among`. Large stale reads use the index. */
 export async function statusesOf(
   organisationId: string,
   { ids, clusterCount, among = clusterStatuses }: ClustersOf & { among?: readonly ClusterStatus[] },

@@ -2,7 +2,7 @@ import { type ClusterStatus, type NodeStatus, type RelayStatus } from '@platform
 
 export interface Presence {
   relayId?: string | undefined
-  /** The last heartbeat; 0 until a relay enrolls. */
+  /** Time of the last heartbeat or of the enrollment; 0 before the cluster has a relay. */
   lastSeenAtMs: number
   /** False between the first and the second heartbeat of a cluster that was Offline. */
   isSteady: boolean

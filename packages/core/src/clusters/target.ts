@@ -11,9 +11,9 @@ import { clustersNamed, select, statusesOf } from './select.ts'
 const lookupLimit = 100
 
 /**
- * Returns the ids of the clusters, newest first, or in the order of the target. Reads are consistent, so every matching
- * cluster that existed before the call is included. Throws `cluster_forbidden` if a listed cluster is not in the
- * organisation.
+ * Returns the ids of the clusters, newest first, or in the order of `clusterIds`. Reads are consistent, so every
+ * matching cluster that existed before the call is included. Throws `cluster_forbidden` if a listed cluster is not in
+ * the organisation.
  */
 async function resolveTarget(caller: Caller, target: Target): Promise<string[]> {
   const { organisationId } = caller
@@ -79,7 +79,10 @@ export interface CheckedTarget {
 
 const maxAttempts = 3
 
-/** Starts an operation on the clusters of a target. Resolves the target again if a cluster was removed in between. */
+/**
+ * Calls `start` with the clusters of a target. If a cluster was removed in between, resolves the target again, unless
+ * the target lists ids. Makes at most three attempts.
+ */
 export async function startOnTarget<Result>(
   caller: Caller,
   checked: CheckedTarget,

@@ -12,7 +12,7 @@ import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { StoredActor } from '../outbox/record.ts'
 
 export const retentionSeconds = 90 * 86_400
-/** Older entries are not shown, which limits the cost of a page. */
+/** Only the newest entries are shown, up to this number, which limits the cost of a page. */
 const entryLimit = 10_000
 
 const TimelineRecord = z.object({

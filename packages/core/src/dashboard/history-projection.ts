@@ -61,7 +61,7 @@ const endCounters: Partial<Record<JobStatus, HistoryCounter>> = {
   Cancelled: 'cancelled',
 }
 
-/** The counts of the newest bucket are in the item of counts, until records of a later one are projected. */
+/** The counts of the newest bucket are in the item of counts, until records of a later bucket are projected. */
 function countedWrites(organisationId: string, records: readonly OutboxRecord[], counts: Item): CountedWrites {
   const buckets = countsByBucket(records)
   if (buckets.size === 0) return {}
@@ -110,7 +110,7 @@ const sumOf = (one: Counts, other: Counts): Counts =>
 const currentFields = (counts: Counts): Record<string, number> =>
   Object.fromEntries(Object.entries(counts).map(([name, count]) => [`history ${name}`, count]))
 
-/** The bucket that the item of counts contains. */
+/** Returns the newest bucket, which has no item of its own; undefined if no jobs were counted. */
 export function currentBucket(counts: Item | undefined): { bucket: number; counts: Counts } | undefined {
   const bucket = counts?.['historyBucket']
   if (bucket === undefined) return undefined

@@ -98,7 +98,7 @@ function updateNumbers(check: Item | undefined, state: Item | undefined) {
 }
 
 /**
- * All callers share the modules. The portal polls every four seconds, so a new navigation entry appears within five.
+ * All callers share the cached modules. The portal polls every 4 s, so a new navigation entry appears within 5 s.
  */
 const cacheMs = 500
 

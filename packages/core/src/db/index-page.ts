@@ -2,7 +2,7 @@ import { type IndexName, type Key } from './keys.ts'
 import { below, firstOf, type Page } from './paging.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 
-/** Indexes contain keys only and lag behind writes by less than a second. A query returns 1 MB, about 5,000 keys. */
+/** Indexes contain only keys and usually lag behind writes by less than 1 s. A query returns 1 MB, about 5,000 keys. */
 
 /** `from` and `to` are ids, both inclusive. `limit` is the maximum number of keys. */
 export interface IndexRange {

@@ -1,8 +1,8 @@
 /**
- * The single-table design: the keys of all items, and their indexes. Most partition keys of tenant data include
- * the organisation, so that a lookup does not find items of others. Indexes project keys only. Each index sort key ends
- * with the item's id, so that entries are unique. `ttl` (seconds) lets the store delete an item; the code also checks
- * expiry where it matters, because the store deletes late.
+ * The single-table design: the keys of all items, and their indexes. Most partition keys of tenant data include the
+ * organisation, so that a lookup does not find items of other organisations. Indexes project only keys. Each index sort
+ * key ends with the item's id, so that entries are unique. `ttl` (seconds) lets the store delete an item; the code also
+ * checks expiry where it matters, because the store deletes late.
  *
  * - gsi1 (gsi1pk, id): clusters by status; jobs of a cluster; operations by type; batches; sessions; enrollment keys;
  *   relay updates; audit entries by actor; deliveries
@@ -34,7 +34,7 @@ export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 
 export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })
 
-/** The start of the last sweep, and the time since which sweeps have run without a gap. */
+/** The start of the last sweep, the time since which sweeps have run without a gap, and the remaining full sweeps. */
 export const sweepState = (): Key => ({ pk: 'PLATFORM', sk: 'SWEEP' })
 
 /** The progress of the removal of expired jobs. */
@@ -95,7 +95,7 @@ export type AuditFilter = 'actor' | 'action' | 'resource'
 export const auditPartition = (organisationId: string, filter: AuditFilter, value: string): string =>
   `${organisationId}#AUDIT#${filter}#${value}`
 
-/** One small item per notification and recipient, oldest first. The prefix `~` sorts the state after them. */
+/** One small item per notification and recipient, oldest first. The prefix `~` sorts the state after these items. */
 export const feed = (organisationId: string, userId: string, notificationId: string): Key => ({
   pk: `ORG#${organisationId}#FEED#${userId}`,
   sk: notificationId,
@@ -292,7 +292,7 @@ export const webhookDeliveries = (organisationId: string, webhookId: string): st
 /** Jobs that wait for a cluster's relay, oldest first. */
 export const inbox = (clusterId: string, jobId: string): Key => ({ pk: `CLUSTER#${clusterId}#INBOX`, sk: jobId })
 
-/** The ULIDs of a batch and its jobs differ only in the last two characters, so that one query returns all its jobs. */
+/** The ULIDs of a batch and its jobs differ only in the last two characters, so that they share a partition. */
 const batchPartition = (organisationId: string, id: string): string =>
   `ORG#${organisationId}#BATCH#${id.slice(-26, -2)}`
 const jobSort = (jobId: string): string => `JOB#${jobId.slice(-2)}`
@@ -384,7 +384,7 @@ export const activeJobs = (organisationId: string, shard: number): Key => ({
 
 /**
  * Numbers of jobs, the job history of the newest time bucket, and the head of the audit trail. One item, so that a
- * projection updates them with one write.
+ * projection updates all of them with one write.
  */
 export const organisationCounts = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'COUNTS' })
 

@@ -1,7 +1,7 @@
 /**
  * Finds the n-th newest of many records without reading all newer ones. Records are grouped in order of creation into
- * buckets of at most 50; seven bytes store the start time and size of a bucket, so 100,000 records need 14 KB. Creation
- * times within a list are distinct.
+ * buckets of at most 50; seven bytes store the start time and size of a bucket. If all buckets are full, 100,000
+ * records need 14 KB. Creation times within a list are distinct.
  */
 
 const bucketBytes = 7
@@ -17,7 +17,7 @@ const bucketCount = (index: OffsetIndex): number => index.length / bucketBytes
 
 export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 
-/** `timeMs` must be later than every existing record. */
+/** `timeMs` must be later than the times of all existing records. */
 export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const last = bucketCount(index) - 1
   if (last >= 0 && recordCountIn(index, last) < bucketSize) return withCount(index, last, 1)

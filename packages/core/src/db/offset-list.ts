@@ -10,8 +10,8 @@ import { seekOffset, emptyOffsets, type OffsetIndex, withoutRecord, withRecord }
 
 /**
  * Lists with a constant cost per page. Records share a partition, in order of their ids; a head item holds the total
- * and the offset index. Inserts and removals replace the head in the same transaction. Pages may lag behind writes by
- * less than a second.
+ * and the offset index. Inserts and removals replace the head in the same transaction. Pages may lag behind writes,
+ * usually by less than a second.
  */
 
 export interface OffsetList {
@@ -55,7 +55,7 @@ export const initialiseWrite = ({ head }: OffsetList, timeMs: number): WriteItem
 
 const maxAttempts = 20
 
-/** Repeats `attempt`, which returns undefined after a conflict with a concurrent change, up to 20 times. */
+/** Calls `attempt` up to 20 times, until it returns a result. After a conflict, `attempt` must return undefined. */
 export async function retryOnConflict<Result>(attempt: () => Promise<Result | undefined>): Promise<Result> {
   for (let count = 0; count < maxAttempts; count++) {
     if (count > 0) await backOff(count)

@@ -16,7 +16,7 @@ export interface PageQuery {
 export interface Page {
   page: number
   pageSize: number
-  /** The position of the cursor. Only items after it are read, and `page` is 1. */
+  /** The position of the cursor. Only items after this position are read, and `page` is 1. */
   before?: string
 }
 

@@ -11,7 +11,7 @@ export const tableIndexes = {
 } as const
 export const ttlAttribute = 'ttl'
 
-/** Increase it with every incompatible change of stored items or data folders. */
+/** Increase this number with every incompatible change of stored items or data folders. */
 export const layoutVersion = 8
 
 export const createTableInput = (TableName: string): CreateTableCommandInput => ({

@@ -113,7 +113,7 @@ export interface Range {
   newestFirst?: boolean
   stale?: boolean
   after?: Item
-  /** The store returns only items that match, but reads all of them. `attribute` cannot be part of a key. */
+  /** The store reads all items of the range but returns only those that match. `attribute` cannot be part of a key. */
   filter?: { attribute: string; contains: string }
 }
 
@@ -270,7 +270,7 @@ async function writeChunk(requests: WriteRequests): Promise<WriteRequests> {
   return response.UnprocessedItems?.[TableName] ?? []
 }
 
-/** Waits for a random time. Its limit is 20 ms after the first attempt and doubles up to 640 ms. */
+/** Waits for a random time of at most 20 ms after the first attempt. The maximum doubles up to 640 ms. */
 export const backOff = (attempt: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, jitter() * 10 * 2 ** Math.min(attempt, 6))

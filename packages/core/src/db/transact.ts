@@ -11,13 +11,13 @@ export interface ConditionFailure {
   item: Item | undefined
 }
 
-/** Together the pauses take up to three seconds. */
+/** Together, the pauses between the attempts take at most 3.2 seconds. */
 const maxAttempts = 10
 
 /**
- * Executes all writes or none, exactly once: after a lost response, the SDK retries with the same token. Retries
- * collisions with other writers, unless `isTentative`: a collision then counts as a failure of the first condition.
- * Returns the first failed condition, or throws the error of its write.
+ * Executes all writes or none, exactly once: after a lost response, the SDK retries with the same token. Retries after
+ * throttling and after collisions with other writers. With `isTentative`, a collision instead counts as a failure of
+ * the first condition. Returns the first failed condition, or throws the error of its write.
  */
 export async function transact(
   writes: readonly WriteItem[],
@@ -36,7 +36,7 @@ export async function transact(
   }
 }
 
-/** The first attempt of a repeated request may have succeeded, so it is not reported as a conflict. */
+/** A repeated request may have succeeded, so the error is not a conflict, whose message says that nothing changed. */
 const failureAfter = (outcome: Collision): PlatformError =>
   outcome === 'collided' ? storeContention() : platformError('database_unavailable', { retryAfterSeconds: 2 })
 
@@ -76,7 +76,7 @@ async function send(
 
 const throttledCodes = ['ThrottlingError', 'ProvisionedThroughputExceeded']
 
-/** Removes the items of a range, the last ones first. After an interruption, call it again. */
+/** Removes the items of a range in several transactions, the last items first. Repeat an interrupted call. */
 export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
   let after: Item | undefined
   do {

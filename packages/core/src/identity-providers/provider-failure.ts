@@ -18,7 +18,7 @@ const titles: Record<ProviderProblem, string> = {
 }
 
 /**
- * Stores the failure, and reports it with an audit entry and a notification of administrators. Only logs a repetition
+ * Stores the failure, and reports it with an audit entry and a notification to administrators. Only logs a repetition
  * within an hour. Never throws, because the response to the user must not depend on the report.
  */
 export async function reportFailure(

@@ -73,7 +73,7 @@ export type ProviderSecret = z.infer<typeof ProviderSecret>
 export interface ExternalIdentity {
   /** Unique within the provider: OIDC `sub`; LDAP `entryUUID` or `objectGUID`, otherwise the distinguished name. */
   subject: string
-  /** The provider's name for the user. The platform uses another one if it is taken. */
+  /** The provider's name for the user. The platform uses another name if this name is invalid or taken. */
   username: string
   displayName?: string | undefined
   email: string

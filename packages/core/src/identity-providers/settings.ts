@@ -16,7 +16,7 @@ interface TypeSpec {
 }
 
 const claimDefaults: TypeSpec['defaults'] = {
-  // `defaultScopes` depend on the provider.
+  // There is no fixed default, because `defaultScopes` depends on the provider's metadata.
   scopes: undefined,
   usernameClaim: 'preferred_username',
   emailClaim: 'email',
@@ -54,7 +54,7 @@ const typeSpecs: Record<ProviderType, TypeSpec> = {
 
 export interface Configuration {
   settings: ProviderSettings
-  /** Identifies the provider within its type. Undefined if a setting that it consists of is missing. */
+  /** Identifies the provider within its type. Undefined if one of the settings that form the location is missing. */
   location: string | undefined
   /** The field of the request that contains the secret. */
   secretField: keyof ProviderSecret
@@ -102,7 +102,7 @@ export const requiredError = (field: string): ErrorDetail =>
 const missingErrors = ({ mandatory }: TypeSpec, settings: ProviderSettings): ErrorDetail[] =>
   mandatory.filter((name) => settings[name] === undefined).map(requiredError)
 
-/** Entra accepts accounts of any tenant with these ids. */
+/** With these ids in place of a tenant's id, Entra accepts accounts that do not belong to one tenant. */
 const multiTenantId = /^(common|organizations|consumers)$/i
 
 const validators: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]> = {
@@ -150,7 +150,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-/** Another issuer or directory is another provider and never receives the secret of this one. */
+/** A different issuer or directory is a different provider, so the stored secret is never sent to it. */
 const locationOf = (type: ProviderType, settings: ProviderSettings): string =>
   settings.url ?? new URL(issuerOf({ type, settings })).href.replace(/\/+$/, '')
 

@@ -9,22 +9,25 @@ import { organisations } from '../accounts/organisation.ts'
 const organisationLimit = 20_000
 const pageSize = 1000
 
-/** The maximum of queued and running jobs to read per organisation; beyond it, a total of running jobs suffices. */
+/**
+ * At most this number of queued and running jobs is read per organisation. If there are as many, a total of running
+ * jobs above zero is sufficient.
+ */
 const readLimit = 1000
 
 /** The number of organisations whose jobs are read at the same time. */
 const organisationsPerRead = 50
 
 /**
- * Includes operations. Selects organisations by their job totals, which may count a running job as queued (see
- * start.ts), and those with recent changes, which the totals may not contain yet.
+ * Includes operations. Checks only organisations with queued or running jobs in their totals, which may count a running
+ * job as queued (see `start.ts`), and organisations with recent changes, which the totals may not contain yet.
  */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
   let after: Item | undefined
   for (let count = 0; count < limit; count += pageSize) {
     const organisationPage = await query({ pk: organisations.pk, limit: pageSize, ...(after && { after }) })
     const ids = organisationPage.items.map(({ sk }) => String(sk))
-    // The checks are read first, because a check is removed only after the totals contain the changes.
+    // The outbox checks are read first, because a check is removed only after the totals contain the changes.
     const checks = await getMany(ids.map(keys.outboxCheck))
     const totals = await getMany(ids.map(keys.organisationCounts))
     const candidates = ids

@@ -17,10 +17,8 @@ import { inboxExitChange, leaveInbox, waitingIn } from './inbox.ts'
 import { recordStart } from './start.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
-/**
- * A lease expires this long after the relay's last message about the job, but not before a silent cluster is Degraded.
- */
 const longestIntervalSeconds = Math.max(config.PLAT_HEARTBEAT_INTERVAL_SECONDS, config.PLAT_CHANNEL_HEARTBEAT_SECONDS)
+/** A lease expires this long after its last renewal, but not before a silent cluster is Degraded. */
 const leaseMs = Math.max(600_000, heartbeatTimeouts(longestIntervalSeconds).degradedMs)
 /** A heartbeat renews only leases older than this, so that most heartbeats write nothing. */
 const renewAfterMs = 150_000
@@ -57,8 +55,8 @@ export const firstCheckOf = (
 ): number => Math.min(expiresAtMs, fromMs + Math.min(timeoutSeconds * 1000 + timeoutGraceMs, leaseMs))
 
 /**
- * Throws `job_not_found` for jobs of other clusters, to hide their existence, and `relay_revoked` if the relay was
- * replaced.
+ * Throws `job_not_found` for jobs of other clusters, to hide their existence, and `relay_revoked` if the relay is not
+ * the current one of its cluster.
  */
 export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
   return (await jobAndPayloadOf(caller, jobId)).job
@@ -132,7 +130,7 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
   }
   const runningJob = { ...job, ...startFields }
   const nextCheckMs = nextCheckWhileRunning(runningJob, 0)
-  // A check that is due earlier schedules this one.
+  // A scheduled check that is not later than this one schedules the next check itself.
   const isChecked = job.duesk !== undefined && keys.dueTimeOf(job.duesk) <= nextCheckMs
   const due = isChecked ? {} : keys.due(job.id, nextCheckMs)
   const change = { set: { ...startFields, ...due } }
@@ -150,9 +148,9 @@ type HeartbeatClaimRequest = Pick<Heartbeat, 'freeSlots' | 'statementKey'> & { c
 
 /**
  * Claims the oldest jobs of the inbox. The same key returns the same claims until the relay reports the jobs as running
- * or they have ended. `cluster` is the record that this heartbeat has written, so the request is neither replayed nor
- * of another relay; it lists no job that the relay reports as running. Returns undefined if the jobs must be claimed
- * one by one.
+ * or they have ended. `cluster` is the record that this heartbeat has written, without the listed jobs that the relay
+ * reports as running, so the request is neither a replay nor from another relay. Returns undefined if the jobs must be
+ * claimed one by one.
  */
 export async function claimWaiting(
   caller: RelayCaller,
@@ -164,7 +162,8 @@ export async function claimWaiting(
   const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
   const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
   const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
-  // A transaction has claimed all jobs of the inbox, but a repeated heartbeat may overtake the claims of listed jobs.
+  // Jobs of inbox items are claimed in one transaction. Listed jobs are claimed separately, so a repeated heartbeat may
+  // find some of them still claimable.
   const isComplete = repeatedJobs.length > 0 && claimableJobs.length === 0
   const withoutClaims = async () => ({
     claims: await responsesTo(repeatedJobs, statementKey),
@@ -178,13 +177,13 @@ export async function claimWaiting(
     claimableJobs.length > 0
       ? await startListed(caller, withinLimit(claimableJobs.slice(0, limit)), claimKey)
       : await startFromInbox(caller, cluster, limit, claimKey)
-  // A job was cancelled or claimed in between. The next heartbeat reads the inbox again.
+  // A job or the relay of the cluster changed in between. The next heartbeat reads the inbox again.
   if (startedJobs === 'conflict') return { claims: [], moreJobs: true }
   await failpoint('claim.written')
   const jobIds = startedJobs.map(({ runningJob }) => runningJob.id)
   if (jobIds.length > 0) await enqueueStarts(caller.organisationId, jobIds)
   const claims = await responsesTo([...repeatedJobs, ...startedJobs], statementKey)
-  // If no job was claimable, no waiting job can be claimed.
+  // If no job was claimable, for example after their expiry, another heartbeat would find none either.
   const hasClaimed = startedJobs.length > 0 || claimableJobs.length > 0
   return { claims, moreJobs: hasClaimed && waitingCount > startedJobs.length }
 }
@@ -192,7 +191,7 @@ export async function claimWaiting(
 type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
 
-/** Writes only the record of each job, because it alone decides. Omits jobs that were changed concurrently. */
+/** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that were changed concurrently. */
 async function startListed(caller: RelayCaller, waiting: readonly Waiting[], claimKey: string): Promise<Started[]> {
   const startedJobs = waiting.map(async ({ job, payload }) => {
     const { change, condition } = startOf(job, caller.relayId, claimKey)
@@ -204,7 +203,7 @@ async function startListed(caller: RelayCaller, waiting: readonly Waiting[], cla
   return (await Promise.all(startedJobs)).flat()
 }
 
-/** Claims the jobs in one transaction, because the cluster counts them. */
+/** Claims the jobs in one transaction, because the record of the cluster counts them. */
 async function startFromInbox(
   caller: RelayCaller,
   cluster: ClusterRecord,

@@ -18,7 +18,7 @@ import { exitCodeOf, resultOf } from './result.ts'
 
 const maxAttempts = 4
 
-/** Idempotent. If the job ended differently, stores `lateResult` and throws `job_already_finished`. */
+/** Idempotent. If the job ended differently, stores the first such report and throws `job_already_finished`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   const reportText = JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes])
   // 128 bits suffice to recognise a repeat.
@@ -82,7 +82,7 @@ export const finishWrites = (
       // These attributes are needed only while the job runs.
       remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs', 'isStartPending'],
     },
-    // Fails if output arrived since the job was read, because the result must include it.
+    // `outputBytes` has changed if output arrived since the job was read; the result must include the output.
     {
       status: { is: 'Running' },
       leaseId: { is: job.leaseId },

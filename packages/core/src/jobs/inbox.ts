@@ -10,8 +10,8 @@ import { type JobRecord } from './record.ts'
  * which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
  *
  * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was
- * lost. A heartbeat that reports the job as running, or its end, removes it from the list. So a listed job may be
- * running: only its own record decides.
+ * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. A listed
+ * job may therefore be running: only its own record decides.
  */
 
 type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>

@@ -61,7 +61,7 @@ export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobF
 interface JobMatches extends Positioned {
   jobs: (JobRecord | OperationRecord)[]
   totalCount: number
-  /** Whether a search considered all older jobs. */
+  /** Whether a search considered all jobs of its range. */
   searchedAll?: boolean
 }
 
@@ -217,7 +217,7 @@ interface Hidden {
   count: number
 }
 
-/** Index items of jobs that have been removed or changed are neither shown nor counted. */
+/** Jobs that have been removed, or no longer match the filter, are neither shown nor counted. */
 async function readPage(
   filter: JobFilter,
   { keys: pageKeys, totalCount, next }: KeyPage,

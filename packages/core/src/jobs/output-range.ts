@@ -117,7 +117,10 @@ export function joinRanges<Range extends ByteRange>(
 const markerLine = (missingBytes: number): string =>
   `[… ${missingBytes} bytes of the output of this job were dropped …]\n`
 
-/** Keeps whole lines at the start and the end of the text, about a quarter and three quarters of `maxBytes`. */
+/**
+ * Returns the text if its encoded size is at most `maxBytes`. Otherwise keeps whole lines at the start and the end,
+ * up to about a quarter and three quarters of `maxBytes`.
+ */
 export function fitToResponse(text: string, maxBytes: number): string {
   let result = text
   for (let share = 0.24, size = encodedSize(result); size > maxBytes; size = encodedSize(result), share *= 0.9) {

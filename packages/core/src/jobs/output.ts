@@ -23,7 +23,7 @@ const truncateEveryBytes = 131_072
  * take seven bytes each.
  */
 const readCallLimit = 10
-/** The limit for bytes, because Base64 adds a third to the response and one query returns at most 1 MB. */
+/** The limit for reads of bytes, whose response is Base64 and thus only a third larger than the output. */
 const readBytesCallLimit = 40
 const bytesPerSecond = 1_048_576
 const maxBurstMs = 4000

@@ -82,7 +82,7 @@ const Payload = z.record(z.string(), z.unknown())
 
 export const parsePayload = (text: string): Record<string, unknown> => Payload.parse(JSON.parse(text))
 
-/** Leaves the record below 1 KB, because each write of it is billed per KB. */
+/** Keeps the record below 1 KB, because each write of the record is billed per KB. */
 const maxPayloadBytesInRecord = 256
 
 /**

@@ -11,7 +11,7 @@ import { type JobRecord } from './record.ts'
 import { type Chunk, chunkViews, fromItem, parseChunkViews, readChunks } from './output-item.ts'
 import { encodedSize, fitToResponse, joinRanges, retainedRanges, separateRanges } from './output-range.ts'
 
-/** A result includes up to 32 KiB of output, so that reading a small job takes no further reads. */
+/** A result includes the output if it is at most 32 KiB, so that reading such a result needs no output items. */
 
 /** Smaller results are part of the job's record. */
 const maxRecordBytes = 1024
@@ -22,7 +22,7 @@ const maxInlineJsonBytes = 100_000
 
 /** Limits the job's output and, separately, the output of all nodes. */
 const maxOutputBytes = 2_400_000
-/** A function response has at most 6 MB; the rest is for the fields of the job. */
+/** A function response has at most 6 MiB; the rest is for the fields of the job. */
 const maxResponseBytes = 6_100_000
 
 const ResultRecord = z.object({
@@ -32,7 +32,7 @@ const ResultRecord = z.object({
 
 /**
  * Returns the fields of the job's record, and the write of a separate item for a large result. `newChunks` is output
- * that is not stored yet; if `hasOutput` is true, the record contains it and it needs no item of its own.
+ * that is not stored yet; if `hasOutput` is true, the record contains this output, which then needs no item of its own.
  */
 export async function resultOf(
   job: JobRecord,
@@ -94,7 +94,7 @@ const resultRecord = (job: Pick<JobRecord, 'result'>, item: Item | undefined) =>
 const inlineChunks = ({ chunks }: z.infer<typeof ResultRecord>): Chunk[] | undefined =>
   chunks && parseChunkViews(chunks)
 
-/** Returns the keys of the items that contain the start of the output, or none if the record contains it. */
+/** Returns the keys of the items with the start of the output; none if there is no output or the record contains it. */
 export function startKeys({ organisationId, id, result, outputBytes }: JobRecord): keys.Key[] {
   const isInRecord = outputBytes === 0 || (result !== undefined && resultRecord({ result }, undefined).chunks)
   return isInRecord ? [] : [keys.result(organisationId, id), keys.output(organisationId, id, 0)]

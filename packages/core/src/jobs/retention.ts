@@ -16,7 +16,8 @@ import { isTerminal, type JobRecord, parseJob } from './record.ts'
 
 /**
  * Removes jobs whose retention has ended. The totals count every job, so the items must be removed by the code and not
- * by the store's `ttl`. Once an hour, a round visits every organisation; a sweep continues it for a limited time.
+ * by the store's `ttl`. Once an hour, a round visits every organisation. Sweeps continue the round, each for a
+ * limited time.
  */
 
 const roundMs = 3_600_000
@@ -84,7 +85,7 @@ async function tryRemoveExpired(organisation: Item, atMs: number, untilMs: numbe
   }
 }
 
-/** Returns false if it ran out of time. Keeps jobs that were created before the retention period but ended within it. */
+/** Returns false if the time ran out. Keeps jobs that were created before the retention period but ended within it. */
 async function removeExpiredOf(organisation: Item, atMs: number, untilMs: number): Promise<boolean> {
   const organisationId = String(organisation['sk'])
   const expiredMs = atMs - parseSettings(organisation).jobRetentionDays * dayMs

@@ -7,7 +7,7 @@ import { create, getMany, type Item, patch, queryAll, type WriteItem } from '../
 import { PlatformError } from '../error.ts'
 
 /**
- * Every cluster has one item with its labels, as long as it exists. A selector reads the items of all clusters, so each
+ * Every existing cluster has one item with its labels. A selector reads the items of all clusters, so each
  * attribute is a compact string. Each attribute has its own writers, so that a relay that reports facts never collides
  * with a user who changes labels.
  */
@@ -41,7 +41,7 @@ function entriesOf(item: Item, attribute: Attribute): [string, string][] {
 
 const userLabelsOf = (item: Item): Labels => Object.fromEntries(entriesOf(item, 'labels'))
 
-/** Returns all labels of a cluster. */
+/** Returns the labels of all three attributes. */
 export const parseLabels = (item: Item | undefined): Labels =>
   item === undefined
     ? {}

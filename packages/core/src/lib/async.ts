@@ -67,7 +67,7 @@ export function singleFlight(
   }
 }
 
-/** Rejects when the signal is aborted, because not all calls observe it. */
+/** Rejects when the signal is aborted, even if `work` does not observe the signal. */
 export const untilAborted = <Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
   new Promise((resolve, reject) => {
     signal.throwIfAborted()

@@ -3,7 +3,7 @@ import * as z from 'zod'
 
 const maxInflatedBytes = 16_777_216
 
-/** Selects the fastest level, because a caller waits. It compresses repeated text as well as the default level. */
+/** A fast level, because a caller waits. Repeated text becomes about as small as with the default level. */
 const params = { [constants.ZSTD_c_compressionLevel]: 1 }
 
 export const compress = (text: string): Uint8Array => zstdCompressSync(text, { params })

@@ -70,7 +70,6 @@ function nearestName(name: string, knownNames: readonly string[]): string | unde
   return distances.toSorted(([a], [b]) => a - b)[0]?.[1]
 }
 
-/** The Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [row, letter] of a.split('').entries()) {

@@ -10,7 +10,7 @@ export interface ManifestProblem {
   message: string
 }
 
-/** `catalog` is part of API paths. */
+/** A module with this id would conflict with the API path `/api/v1/modules/catalog`. */
 const reservedId = 'catalog'
 
 /** Reserved for control requests of the platform. */

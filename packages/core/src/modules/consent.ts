@@ -11,8 +11,8 @@ import { isInstalled, readModules } from './module.ts'
 import { isModuleId, type ModuleRecord, parseModule, publisherOf } from './record.ts'
 
 /**
- * The events of an organisation that modules may receive. Without an administrator's decision, they receive none. A
- * decision applies to all releases of the publisher that the administrator saw, even after the module is reinstalled.
+ * The events of an organisation that a module may receive. Without a decision of an administrator, it receives none. A
+ * decision applies only to releases of the module's publisher at that time, even after the module is reinstalled.
  */
 
 const Consent = z.object({ enabled: z.boolean(), events: z.array(z.string()), publisher: z.string().optional() })

@@ -50,7 +50,7 @@ async function currentAllowedEvents(organisationId: string): Promise<AllowedEven
   return allowed
 }
 
-/** Passes the modules with new events from `beforeCommit` to `afterCommit`. */
+/** Passes the ids of modules with new events from `beforeCommit` to `afterCommit`. */
 const moduleIdsByRecords = new WeakMap<readonly OutboxRecord[], ReadonlySet<string>>()
 
 export const moduleEventProjection: Projection = {
@@ -68,7 +68,7 @@ export const moduleEventProjection: Projection = {
     const moduleIds = entries.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
     moduleIdsByRecords.set(records, new Set(moduleIds))
   },
-  /** If this message is lost, the next supervision run delivers the events. */
+  /** If a message is lost, the next supervision run enqueues it again. */
   afterCommit: async (organisationId, records) => {
     await Promise.all(
       [...(moduleIdsByRecords.get(records) ?? [])].map((moduleId) => enqueueModuleDelivery(organisationId, moduleId)),

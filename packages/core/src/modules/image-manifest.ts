@@ -14,8 +14,8 @@ export interface ImageSource {
 }
 
 /**
- * Reads the manifest at `manifestUrl`, or the one in the image. If the image is signed and contains a manifest, both
- * must be equal.
+ * Reads the manifest at `manifestUrl` if it is set, otherwise the one in the image. If a verified image contains a
+ * manifest, the one at `manifestUrl` must be equal to it.
  */
 export async function manifestOf(
   source: ImageSource,

@@ -13,8 +13,8 @@ export interface ParsedManifest {
 }
 
 /**
- * The manifest is untrusted. Throws `manifest_invalid` with a detail for each invalid field, or with one for the whole
- * document.
+ * The manifest is untrusted. Throws `manifest_invalid` with a detail for each invalid field, at most `maxDetails`, or
+ * with one for the whole document.
  */
 export function parseManifest(bytes: Uint8Array): ParsedManifest {
   if (bytes.length > manifestBytes) throw manifestTooLarge()

@@ -99,7 +99,7 @@ function redactFor({ permissions }: Caller, { lastError, ...module }: Module): M
   return { ...module, lastError: { ...lastError, message } }
 }
 
-/** The number of missed health checks after which a result is outdated. */
+/** The number of supervision intervals after which the result of a check is outdated. */
 const staleAfterIntervals = 3
 
 export const isStale = (checkedAtMs: number): boolean =>

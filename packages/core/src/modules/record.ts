@@ -4,8 +4,6 @@ import * as z from 'zod'
 import { type Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
-/** Nested values are stored as JSON. */
-
 /** The description of a deployment by the runtime that created it. Contains no secrets. */
 export const Deployment = z.object({
   runtime: z.enum(['process', 'container', 'lambda']),
@@ -61,7 +59,7 @@ export const ModuleRecord = z.object({
   state: z.enum(moduleStates),
   /** The running or failed release; during a first installation, the new one. */
   release: jsonString(ModuleRelease),
-  /** Absent in the states Installing and Failed. */
+  /** Absent in the states Installing and Failed, and while a failed module is uninstalled. */
   deployment: jsonString(Deployment).optional(),
   subscriptions: z.array(z.string()).default([]),
   warnings: z.array(z.string()).default([]),
@@ -94,7 +92,8 @@ export const isInformational = (tags: StoredCheck['tags']): boolean =>
   tags.includes('informational') && !tags.includes('critical') && !tags.includes('degradable')
 
 /**
- * A module is Unhealthy after this many consecutive missed heartbeats of its health endpoint or of a background job.
+ * A module is Unhealthy after this many consecutive health checks without a response, or consecutive missed runs of a
+ * background job.
  */
 export const missedLimit = 2
 
@@ -105,9 +104,9 @@ export const ModuleHealthRecord = z.object({
   missed: z.number().default(0),
   /** Consecutive missed runs by background job. A successful run removes the entry of its job. */
   missedRuns: z.record(z.string(), z.number()).default({}),
-  /** Time slot of the last call, by background job. */
+  /** The last due time in milliseconds, by background job. */
   slots: z.record(z.string(), z.number()).default({}),
-  /** Incremented by every write, so that only one of several concurrent supervisors calls the jobs. */
+  /** Incremented by every write, so that only one of several concurrent supervision runs calls the background jobs. */
   revision: z.number().default(0),
 })
 export type ModuleHealthRecord = z.infer<typeof ModuleHealthRecord>

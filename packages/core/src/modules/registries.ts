@@ -27,7 +27,7 @@ const transport =
     return outboundFetch(url, { ...request, timeoutMs }, { allow: registryAllowlist })
   }
 
-/** Uses https, or plain http for a local target in the settings. Throws `RegistryError` for an invalid host. */
+/** Uses https, or plain http for a loopback host in the settings. Throws `RegistryError` for an invalid host. */
 export const registryClientFor = (
   registry: string,
   { credentials = () => credentialsOf(registry), ...deadline }: Deadline & Pick<ClientOptions, 'credentials'> = {},

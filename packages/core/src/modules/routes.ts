@@ -7,7 +7,7 @@ import { Deployment } from './record.ts'
 /**
  * One item contains the API paths and deployments of all modules, so that a proxied request needs one read and
  * concurrent installations cannot reserve the same path. A path is reserved when an installation is accepted, and
- * served once it has a deployment.
+ * served once its reservation has a deployment.
  */
 
 const RouteReservation = z.object({
@@ -16,7 +16,7 @@ const RouteReservation = z.object({
   subscriptions: z.array(z.string()).optional(),
   /** The publisher of the deployed release. */
   publisher: z.string().optional(),
-  /** The permissions of callers that the module can see. */
+  /** The permissions that the module requires. Of the permissions of a caller, the module receives only these. */
   permissions: z.array(z.string()).optional(),
 })
 export type RouteReservation = z.infer<typeof RouteReservation>

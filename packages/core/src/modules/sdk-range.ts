@@ -1,7 +1,7 @@
 import satisfies from 'semver/functions/satisfies.js'
 import validRange from 'semver/ranges/valid.js'
 
-/** Must equal the constant in the SDK. */
+/** Must equal `sdkVersion` in `packages/sdk`. */
 export const sdkVersion = '0.3.0'
 
 const numberPattern = String.raw`(?:0|[1-9]\d{0,15})`

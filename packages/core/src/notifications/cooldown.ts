@@ -6,8 +6,8 @@ import { get, backOff, type Item, tryUpdate } from '../db/table.ts'
 import { storeContention } from '../error.ts'
 
 /**
- * Stores the ids of allowed events, so that a repeated projection gets the same result, and makes the item due for the
- * sweep at the end of a cooldown that refused an event.
+ * One item per cluster and notification type stores the ids of allowed events, so that a repeated projection gets the
+ * same result. If a cooldown refuses an event, the item becomes due for the sweep at the end of the cooldown.
  */
 
 const cooldownMs = 900_000
@@ -65,7 +65,7 @@ export async function claimCooldown({
   throw storeContention()
 }
 
-/** Removes the refused event from the cooldown. If the event was reported, the next cooldown starts. */
+/** Marks the refused event as handled. If the event was reported, `event` is set and starts the next cooldown. */
 export async function concludeRefusal(item: Item, event: { id: string; atMs: number } | undefined): Promise<void> {
   const { passed, refusedAtMs, allowedEvents } = parseCooldown(item)
   const change = { ...(event && { set: { passed: withEvent(allowedEvents, event) } }) }

@@ -20,7 +20,7 @@ import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 /** A user's feed consists of small items and is read completely, so that counts are exact. */
 
 export const retentionSeconds = 90 * 86_400
-/** A transaction has at most 100 writes, and the state needs one. */
+/** A transaction has at most 100 writes, of which `commit` and the state of the feed need some. */
 const marksPerTransaction = 90
 const maxAttempts = 5
 

@@ -10,7 +10,7 @@ import { parseSummary, replaceSummary } from './sweep-summary.ts'
 import { type NewNotification, notify } from './projection.ts'
 import { clusterNotification, clustersNotification, statusOfType } from './templates.ts'
 
-/** Up to this number of changes of an organisation in a sweep, each cluster has its own notification. */
+/** If a sweep finds at most this number of changes in an organisation, each change has its own notification. */
 export const maxSingleNotifications = 20
 const maxNamesPerNotification = 10
 const maxConcurrency = 25
@@ -29,7 +29,7 @@ export async function reportPostponed(organisationId: string, cooldowns: readonl
   const others = persistentRefusals.filter((refusal) => !isCovered(refusal))
   const isGrouped = others.length > maxSingleNotifications
   const groups = isGrouped ? groupsOf(others) : {}
-  // Another sweep has stored other groups; the next sweep reports the rest.
+  // Another sweep has stored other groups; the next sweep handles these refusals.
   if (isGrouped && !(await replaceSummary(key, item, now(), groups))) return
   await notify(organisationId, [
     ...notificationsOf(organisationId, persistentRefusals.filter(isCovered), lastSummary?.summary ?? {}),
@@ -68,7 +68,7 @@ async function refusalsOf(organisationId: string, items: readonly Item[]): Promi
         .slice(0, outageTypes.length)
         .map(lastEventMs),
     )
-    // Users know that a cluster has recovered if no outage was reported since.
+    // If no outage was reported since the last recovery, users already see the cluster as recovered.
     const isNews = type !== 'ClusterRecovered' || reportedAtMs > lastEventMs(item)
     return {
       item,

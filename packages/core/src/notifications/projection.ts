@@ -17,7 +17,7 @@ import { clustersNotification, isNotifiedStatus, type NotificationTemplate, noti
 
 const maxConcurrency = 4
 
-/** The id derives from the event, so that a repeated projection has no effect. */
+/** The id is derived from the event, sweep or cooldown, so that a repetition has no effect. */
 export interface NewNotification extends NotificationTemplate {
   id: string
 }

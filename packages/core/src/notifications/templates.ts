@@ -49,7 +49,7 @@ export function clusterNotification(
   return { type, severity, title: `Cluster ${name} ${one}`, body, resource: clusterId, clusterId, audience }
 }
 
-/** Returns one notification about many clusters. */
+/** `names` may contain only some of the `count` clusters. */
 export function clustersNotification(
   status: NotifiedStatus,
   { organisationId, count, names }: { organisationId: string; count: number; names: readonly string[] },

@@ -5,7 +5,10 @@ import { type OperationRecord, type StoredStep } from './record.ts'
 /** Long work, such as lifecycle hooks and image downloads, renews the lease at this interval. */
 const renewalIntervalMs = operationLeaseMs / 6
 
-/** Writes run sequentially and throw `LeaseLost` if another worker has claimed the operation. */
+/**
+ * `startStep` and `renew` write sequentially. All methods throw `LeaseLost` if another worker has claimed the
+ * operation, or the operation has ended.
+ */
 export interface OperationLease {
   readonly operation: OperationRecord
   startStep: (step: string) => Promise<void>

@@ -33,7 +33,7 @@ async function readOperations(operationKeys: readonly keys.Key[]): Promise<Opera
   return items.filter((item) => item !== undefined).map(parseOperation)
 }
 
-/** Reads all jobs from the newest one to the page, because the index cannot exclude operations. */
+/** Reads the keys of all jobs from the newest one to the page, because the index cannot exclude operations. */
 export async function pageWithoutOperations(
   organisationId: string,
   range: IndexRange,

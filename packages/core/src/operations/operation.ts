@@ -23,7 +23,7 @@ const maxLeaseMs = Math.max(operationLeaseMs, 60_000)
 
 const isLeased = ({ leaseUntilMs }: OperationRecord): boolean => isAhead(leaseUntilMs, maxLeaseMs)
 
-/** Another worker has the lease, or the operation has ended. The worker must stop and must not compensate. */
+/** Thrown if another worker has the lease, or the operation has ended. This worker must stop and not compensate. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost'
 }
@@ -75,7 +75,7 @@ export async function findOperation(reference: JobReference): Promise<OperationR
   return item && isOperation(item) ? parseOperation(item) : undefined
 }
 
-/** Returns undefined if the operation has ended or another worker holds its lease. */
+/** Returns undefined if the operation does not exist, has ended, or is leased to another worker. */
 export async function claimOperation(
   reference: JobReference,
   leaseHolder: string,

@@ -25,7 +25,7 @@ interface OutboundRequest {
   maxBytes: number
 }
 
-/** Contains any status, including errors. `isCutShort` is true if the body exceeds the limit. */
+/** A response with any status, including errors. If the body exceeds `maxBytes`, it is cut and `isCutShort` is true. */
 export interface OutboundResponse {
   status: number
   headers: http.IncomingHttpHeaders
@@ -63,8 +63,8 @@ const defaultAllowlist = parseAllowlist(config.PLAT_OUTBOUND_ALLOW)
 export const isAllowlisted = (url: URL): boolean => defaultAllowlist.has(hostPortOf(url))
 
 /**
- * Requires http or https, no credentials, and no private address unless the allowlist contains it. Throws
- * `OutboundError`.
+ * Requires http or https, no credentials, and no private address unless the allowlist contains the address and port.
+ * Throws `OutboundError`.
  */
 export function checkUrl(address: string, { allow = defaultAllowlist }: OutboundOverrides = {}): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined

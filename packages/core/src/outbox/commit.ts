@@ -27,8 +27,9 @@ export interface Change extends Effects {
 }
 
 /**
- * One transaction contains the writes, the outbox record and the idempotent response. It fails if the caller's session
- * has lost the required rights. Returns the first failed condition, or throws its error code.
+ * One transaction contains the writes, the outbox record and the idempotent response. Throws `unauthenticated` or
+ * `forbidden` if the caller's session has lost the required rights. Returns the first failed condition, or throws the
+ * error of its write.
  */
 export async function commit(actor: Actor, change: Change): Promise<ConditionFailure | undefined> {
   const { writes, response, isEnqueued, canWait, ...effects } = change
@@ -84,7 +85,7 @@ const identityOf = (actor: Actor) => {
   return { kind: actor.kind, id: actor.userId, ...(actor.tokenId !== undefined && { tokenId: actor.tokenId }) }
 }
 
-/** A record with a due time is checked by the sweep itself; `commit` uses the check of the whole outbox. */
+/** By default, the record has its own due time for the sweep; `commit` uses the check of the whole outbox instead. */
 export function outboxWrite(
   actor: Actor,
   { audit, events = [], transitions = [], sweep, id = newId('evt') }: Effects,

@@ -15,7 +15,7 @@ import { compress, decompress } from '../lib/compression.ts'
  */
 
 const retentionSeconds = 24 * 3600
-/** Larger responses do not fit into an item. */
+/** Larger responses are not stored, because they may not fit into an item. */
 const maxResponseBytes = 390_000
 
 export interface StoredResponse {
@@ -48,7 +48,7 @@ export async function findStoredResponse(
   return response
 }
 
-/** Also replaces an expired response. */
+/** Also replaces an expired response. Throws `conflict` if an unexpired one is stored. */
 export function storeResponseWrite(caller: Caller, request: IdempotentRequest, response: StoredResponse): WriteItem {
   const { key, fingerprint } = request
   const item = {
@@ -80,7 +80,6 @@ const [saltBytes, nonceBytes, tagBytes] = [16, 12, 16]
 const keyFor = (key: string, salt: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', key, salt, 'kept answer', 32))
 
-/** Encrypts with a key derived from `key`. */
 export function seal(key: string, bytes: Uint8Array): Uint8Array {
   const [salt, nonce] = [randomBytes(saltBytes), randomBytes(nonceBytes)]
   const encryption = createCipheriv(cipher, keyFor(key, salt), nonce)

@@ -14,7 +14,7 @@ import { oldestRecords } from './record.ts'
 /** The times at which this process scheduled the last check of an organisation, by both clocks. */
 const scheduledTimes = new BoundedCache<{ atMs: number; atElapsedMs: number }>(10_000)
 
-/** The rest of the time covers a slow transaction and the difference of two clocks. */
+/** Half of the time until a check; the other half covers a slow transaction and the difference of two clocks. */
 const coveredMs = outboxRetryMs / 2
 
 /**
@@ -43,7 +43,7 @@ export async function checkOutbox({ id, duesk }: Item): Promise<void> {
   const organisationId = String(id)
   const items = await oldestRecords(organisationId, 1)
   if (items.length > 0) await enqueueProjections(organisationId)
-  // After the clock was set back, the sweep is early.
+  // After the clock was set back, the sweep also reads checks that are not due.
   else if (keys.dueTimeOf(String(duesk)) > now()) return
   const dueChange = { set: keys.due(organisationId, now() + outboxRetryMs) }
   const change = items.length > 0 ? dueChange : { remove: ['duepk', 'duesk'] }

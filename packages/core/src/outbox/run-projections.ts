@@ -27,7 +27,8 @@ import { oldestRecords, type OutboxRecord, parseRecord } from './record.ts'
  * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
  * deliveries. Steps before and after the transaction may repeat; the transaction itself writes the projected data, and
  * the ids of the records and the number of the run to the item of counts. The records are removed after it, because
- * removals in a transaction cost twice as much. After a crash in between, the next run finds the ids and removes them.
+ * removals in a transaction cost twice as much. After a crash in between, the next run finds the ids and removes the
+ * records.
  */
 
 export interface Projection {
@@ -55,8 +56,8 @@ const maxEvents = 60
 const maxConflicts = 12
 
 /**
- * Projects the oldest records first, until `endMs`. Safe to run concurrently. Returns whether no work is left for this
- * worker: the outbox is empty, or another worker continues.
+ * Projects the oldest records first, until `elapsedMs` exceeds `endMs`. Safe to run concurrently. Returns whether no
+ * work is left for this worker: the outbox is empty, or another worker continues.
  */
 export async function runProjections(
   organisationId: string,
@@ -69,7 +70,7 @@ export async function runProjections(
     for (let conflictCount = 0; ;) {
       const outbox = await readOutbox(organisationId, lastRun)
       if (outbox.count === 0) {
-        // Other workers may have left records to this one, so it looks again without the lease.
+        // Other workers may have left records to this one, so it reads the outbox again after releasing the lease.
         if (await lease.release()) continue
         return true
       }
@@ -90,7 +91,7 @@ export async function runProjections(
   }
 }
 
-/** The state that a run starts from. `projectedIds` are projected records that possibly still exist. */
+/** The state that a run starts from. `projectedIds` names projected records that may still exist. */
 interface Outbox {
   organisationId: string
   counts: Item
@@ -103,8 +104,8 @@ const runIn = (counts: Item): number => Number(counts['run'] ?? 0)
 
 /**
  * Reads the item of counts first: if another run projects some of the records in between, the transaction of this run
- * fails. After a run of its own, a worker reads it only if it finds further records. Removes records that are projected
- * already.
+ * fails. After its own run, a worker reads the item only if further records exist. Removes records that are already
+ * projected.
  */
 async function readOutbox(
   organisationId: string,
@@ -181,7 +182,7 @@ async function projectSafely(
 const isTransient = (error: unknown): boolean =>
   error instanceof PlatformError && (error.code === 'conflict' || statusOf(error.code) === 503)
 
-/** Runs the projections that can process the record. If any cannot, also writes a copy to the quarantine. */
+/** Runs the projections that can process the record. If any projection cannot, also writes a copy to the quarantine. */
 async function projectOne(
   organisationId: string,
   record: OutboxRecord,
@@ -297,7 +298,7 @@ class Lease {
     const change = { set: { holder: this.#holder, untilMs: now() + leaseMs } }
     if (!(await tryUpdate(this.#key, change, { untilMs: { absentOrAtMost: now() } }))) {
       const { holder, untilMs } = ProjectionLease.parse((await get(this.#key)) ?? {})
-      // A later end was stored before the clock was set back.
+      // An end too far in the future was stored before the clock was set back, and counts as past.
       if (holder !== this.#holder && isAhead(untilMs ?? 0, leaseMs)) return false
       if (!(await tryUpdate(this.#key, change, { untilMs: unchanged(untilMs) }))) return false
     }

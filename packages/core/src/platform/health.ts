@@ -25,7 +25,7 @@ const checkLimit = 1000
 
 const isCritical = ({ tags }: HealthCheck): boolean => tags.includes('critical')
 
-/** Informational checks do not affect the aggregate status; checks without tags do. */
+/** Excludes informational checks, unless they are also critical or degradable. Includes checks without tags. */
 const affectsAggregate = (check: HealthCheck): boolean =>
   isCritical(check) || check.tags.includes('degradable') || !check.tags.includes('informational')
 

@@ -20,7 +20,7 @@ export async function checkWrites(): Promise<void> {
 /** Exceeded after two consecutive late or failed checks. */
 const maxAgeMs = config.PLAT_WRITE_CHECK_INTERVAL_SECONDS * 2500
 
-/** A time in the future, which occurs after the clock was set back, counts as too old. */
+/** A time too far in the future, which occurs after the clock was set back, also makes the check Unhealthy. */
 export function writeCheckView(item: Item | undefined): HealthCheck {
   const checkedAtMs = Number(item?.['checkedAtMs'] ?? 0)
   const isHealthy = Math.abs(now() - checkedAtMs) < maxAgeMs

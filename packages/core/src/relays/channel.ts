@@ -12,7 +12,7 @@ import { authenticateRelay } from './request-auth.ts'
 
 /** The control channel: a connection of a relay to a broker, over which the platform wakes the relay. */
 
-/** The broker closes a connection after 1.5 times this silence. */
+/** The broker closes a connection after silence of 1.5 times this period. */
 const keepAliveSeconds = 40
 
 interface ChannelOwner extends Pick<RelayCaller, 'relayId' | 'clusterId'> {
@@ -86,7 +86,7 @@ export async function channelEvent(event: ChannelEvent): Promise<void> {
 const maxCheckDelayMs = 10_000
 let nextCheckAtMs = 0
 
-/** A check covers all clusters, so a process requests at most one per second, even if many channels close. */
+/** A check covers all clusters, so no check is requested if the last one runs within a second after `atMs`. */
 async function checkClustersAt(atMs: number): Promise<void> {
   const delaySeconds = Math.max(0, Math.ceil((atMs - now()) / 1000))
   const isCovered = atMs <= nextCheckAtMs && nextCheckAtMs < atMs + 1000

@@ -162,7 +162,7 @@ async function reportCopy(
   })
 }
 
-/** A key has at most the rights that its creator, and the API token that created it, have now. */
+/** A key is valid only while its creator may write clusters, and while the API token that created it is valid. */
 async function authorizedIssuer(
   { tokenId }: EnrollmentKeyRecord,
   item: Item | undefined,
@@ -176,10 +176,10 @@ async function authorizedIssuer(
 }
 
 const maxNameLength = 64
-/** One request reads these names and four other items. */
+/** One request reads at most 100 items: these names and four others. */
 const maxNames = 90
 
-/** Returns the name from the template, then the same name with numbers. */
+/** Returns the name from the template, then the same name with numbers from 2. */
 export function namesFor(template: string, hostname: string): string[] {
   const filledTemplate = template.replaceAll('{hostname}', hostname).slice(0, maxNameLength).toWellFormed().trim()
   const base = filledTemplate.length < 3 ? `host-${filledTemplate}` : filledTemplate

@@ -125,7 +125,7 @@ function expiryOf({ expiresAt }: EnrollmentKeyCreation, fromMs: number): number 
   throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'invalid_value', message }])
 }
 
-/** Keeps the record, because a relay that did not receive the response repeats its enrollment. */
+/** Keeps the record for seven days, because a relay that did not receive the response repeats its enrollment. */
 export async function revoke(caller: Caller, keyId: string): Promise<void> {
   const { organisationId } = caller
   const itemKey = keys.enrollmentKey(keyId)

@@ -38,7 +38,7 @@ import { clusterStatus, isChannelOpen, nextCheckAfterHeartbeat, withSilence } fr
 const maxAttempts = 4
 /** Limits concurrent renewals, because a heartbeat may name a thousand jobs. */
 const maxConcurrentRenewals = 25
-/** A returning cluster needs two heartbeats; the relay sends the second one after this time. */
+/** A cluster that was Offline needs two heartbeats to return; the relay sends the second one after this time. */
 const secondHeartbeatSeconds = 1
 
 export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise<HeartbeatResponse> {
@@ -50,7 +50,7 @@ export async function heartbeat(caller: RelayCaller, report: Heartbeat): Promise
     statementKeysFor(report.statementKey),
   ])
   const update = offerOf(record)
-  // A relay reports its progress with heartbeats.
+  // The relay reports the progress of an update with heartbeats, so their interval is short.
   const intervalSeconds = update === undefined ? intervalFor(record, report) : intervals.heartbeatSeconds
   return {
     heartbeatIntervalSeconds: record.isSteady ? intervalSeconds : Math.min(intervalSeconds, secondHeartbeatSeconds),
@@ -183,7 +183,7 @@ async function changesOf(record: ClusterRecord, report: Heartbeat) {
 
 /** The first heartbeat after Offline does not change the status; the second one does. */
 async function presenceAfter(record: ClusterRecord, nodesOnline: number) {
-  // Silence can be downtime of the platform only if no sweep has found it.
+  // If no sweep has stored Offline, the silence may be downtime of the platform, which `observeNow` detects.
   if (wasOffline(record) && record.status !== 'Offline') await observeNow()
   const isFirst = wasOffline(record) && nodesOnline > 0
   return { lastSeenAtMs: now(), saidGoodbye: false, isSteady: !isFirst }

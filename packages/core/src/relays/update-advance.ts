@@ -138,7 +138,7 @@ async function rollbackReason(draft: Draft): Promise<string | undefined> {
   return reason === undefined ? text : `${text} First reason: ${reason}.`
 }
 
-/** The sweep examines waiting clusters in turn, because many of them can be offline. */
+/** Examines waiting clusters in turn, starting at the cursor, because many of them can be offline. */
 async function offer(draft: Draft): Promise<void> {
   const { record, states, writes } = draft
   const { offered, completed } = countsOf(draft)

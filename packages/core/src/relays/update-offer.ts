@@ -3,8 +3,8 @@ import { type ClusterRecord } from '../clusters/record.ts'
 
 /**
  * The part of a relay update that a heartbeat reads and writes: an offer, the problem because of which the relay waits,
- * and later the result, until the update collects it. It is in the record of the cluster, so that a heartbeat needs no
- * further request.
+ * and later the result, until the update collects it. The marker is in the record of the cluster, so that a heartbeat
+ * needs no further request.
  */
 type Marker = Pick<ClusterRecord, 'relayUpdateId' | 'relayOffer' | 'relayUpdateResult' | 'relayUpdateProblem'>
 
@@ -28,7 +28,7 @@ export function offerOf({ relayUpdateId: id, relayOffer, relayUpdateResult }: Ma
 /** The limit keeps the write of a heartbeat below 1 KB. */
 const maxProblemLength = 120
 
-/** Returns the change of the record by a report. Reports of another update, and all after a result, change nothing. */
+/** Returns the change that a report makes. Reports about another update, and reports after a result, change nothing. */
 export function resultOf(
   { relayUpdateId, relayUpdateResult, relayUpdateProblem = '' }: Marker,
   { update }: Heartbeat,

@@ -23,7 +23,7 @@ const statusOfState = {
   A: 'Skipped',
   /** The cluster was removed. */
   D: 'Skipped',
-  /** The relay cannot or need not install it. */
+  /** The relay cannot or need not install the version. */
   S: 'Skipped',
 } as const satisfies Record<string, RelayUpdateClusterStatus>
 export type State = keyof typeof statusOfState
@@ -76,7 +76,7 @@ export function addReason({ reasons }: Progress, position: number, reason: strin
   if (reason !== '' && Object.keys(reasons).length < maxReasons) reasons[position] = reason
 }
 
-/** `item` is that of the cluster, in which a relay with an offer reports why it waits. */
+/** `item` is the item of the cluster, which contains the reason why a relay with an offer waits. */
 export function reasonOf(
   { id, version, states, reasons }: RelayUpdateRecord,
   position: number,

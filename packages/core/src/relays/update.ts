@@ -205,7 +205,7 @@ const stillOfferedError = (): PlatformError =>
     { retryAfterSeconds: 1 },
   )
 
-/** Withdraws the offers before it returns. If it fails or is interrupted, the sweep or a repeat withdraws them. */
+/** Withdraws the offers before it returns. After a failure, the sweep or a repeated request withdraws them. */
 export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
   const { organisationId } = caller
   const key = keys.relayUpdate(organisationId, id)

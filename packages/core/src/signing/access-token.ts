@@ -138,7 +138,7 @@ const maxCacheMs = 300_000
 async function publicKeyFor(token: string): Promise<CryptoKey> {
   const { kid = '' } = decodeProtectedHeader(token)
   const ageMs = elapsedMs() - readAtElapsedMs
-  // Forged key ids must not cause store calls, and known keys must work while the store is unavailable.
+  // Forged key ids must not cause frequent store calls, and known keys must work while the store is unavailable.
   if (ageMs >= maxCacheMs) await refreshPublicKeys().catch(rethrowUnlessKnown(kid))
   else if (!publicKeys.has(kid) && ageMs >= keyCacheMs) await refreshPublicKeys()
   const key = publicKeys.get(kid)

@@ -89,7 +89,7 @@ export interface Signer {
 const signerCache = new Map<TokenKind, { signer: Signer; untilMs: number }>()
 const cacheTtlMs = 300_000
 
-/** A key starts to sign at this age, when all verifiers have read it. */
+/** A key starts to sign at this age, when every verifier may read the published keys again and thus finds it. */
 const signsAfterMs = 2 * keyCacheMs
 
 const isMature = ({ createdAtMs }: PrivateKey): boolean => now() - createdAtMs >= signsAfterMs

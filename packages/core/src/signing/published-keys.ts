@@ -8,7 +8,7 @@ import { type TokenKind } from './private-key.ts'
 
 /**
  * One item holds the public keys of access tokens, and another those of tokens for modules. A key is published before
- * its first signature and stays published until its tokens have expired.
+ * its first signature and stays published until its tokens have expired or it is withdrawn.
  */
 
 /** Verifiers reload the published keys for an unknown key id, at most this often. */
@@ -56,7 +56,7 @@ export async function publishKey(kind: TokenKind, key: SigningKey): Promise<void
 }
 
 export interface Revocation {
-  /** Revokes all keys but the current one after a leak; their tokens become invalid. */
+  /** Revokes all keys but the current one after a leak. Verifiers reject their tokens once they read the keys again. */
   withdraw?: boolean
 }
 

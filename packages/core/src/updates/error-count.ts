@@ -41,7 +41,7 @@ async function write(): Promise<void> {
 
 const minuteOf = (ms: number): number => Math.floor(ms / minuteMs)
 
-/** Returns a count that may lag by a second. */
+/** Counts from the start of the minute of `sinceMs`. The count may lag by a second. */
 export async function versionErrorsSince(releaseVersion: string, sinceMs: number): Promise<number> {
   const firstKey = keys.versionErrorCount(releaseVersion, minuteOf(sinceMs))
   const lastKey = keys.versionErrorCount(releaseVersion, minuteOf(now()) + 1)

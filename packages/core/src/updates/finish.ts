@@ -38,7 +38,10 @@ function updateOutcome(operation: OperationRecord, { status, outcome }: Operatio
   }
 }
 
-/** One transaction finishes the operation and changes the platform's state. Throws `LeaseLost`. */
+/**
+ * One transaction finishes the operation and changes the platform's state. If the update no longer holds the lock, only
+ * finishes the operation. Throws `LeaseLost`.
+ */
 export async function finishUpdate(operation: OperationRecord, end: OperationEnd): Promise<void> {
   const operationChange = finishChange(operation, end)
   const { write, events } = updateOutcome(operation, end)

@@ -8,7 +8,7 @@ export const apiFunctions: readonly string[] = [...Object.keys(functions), modul
 export const functionNames: readonly string[] = [...apiFunctions, ...Object.keys(tasks)]
 
 /**
- * The portal never runs in two versions at once, because a page requests files of the same build. Its traffic is
- * shifted together with that of the API.
+ * The portal never serves in two versions at once, because a page requests files of the same build. Its traffic is
+ * shifted only when the share of the API reaches 100 %.
  */
 export const isSingleVersion = (functionName: string): boolean => functionName === fallback.function

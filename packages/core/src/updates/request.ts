@@ -68,7 +68,7 @@ async function applyTarget(targetVersion: string, state: UpdateState): Promise<U
   return { plan: { action: 'apply', release: target, before: activeRelease(state) }, verifiedBy }
 }
 
-/** The previous release was verified when it was applied. */
+/** Does not verify the release: it was verified when it was applied, unless it was deployed. */
 function rollbackTarget(targetVersion: string | undefined, state: UpdateState): UpdateTarget {
   const release = previousRelease(state)
   if (release === undefined) throw platformError('no_previous_version')
@@ -119,7 +119,7 @@ export async function runningUpdate(organisationId: string, { jobId }: UpdateSta
   return operation === undefined || isOperationTerminal(operation) ? undefined : operation.id
 }
 
-/** Throws `update_in_progress` if another update has locked the platform. */
+/** Throws `update_in_progress` if the state has changed since it was read. */
 const lockUpdateWrite = ({ revision }: UpdateState, jobId: string): WriteItem =>
   orThrow(
     upsert(

@@ -17,7 +17,7 @@ import { resetFailures, originOf, type WebhookRecord } from './record.ts'
 
 /** The pauses before the seven retries, which take about a day in total. */
 export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800, 46_800]
-/** The pauses vary randomly by this share, which spreads retries to receivers that failed together. */
+/** The pauses vary randomly by up to this share, which spreads retries to receivers that failed together. */
 export const jitterShare = 0.2
 const maxBackOffSeconds = 7200
 export const failureLimit = 20

@@ -24,7 +24,7 @@ const StoredWebhook = z.object({
   createdBy: z.string(),
   /** Set if the platform disabled the webhook after failures. */
   disabledAtMs: z.number().optional(),
-  /** The number of failed attempts since the last success. */
+  /** The number of failed attempts since the last success or `resetFailures`. */
   failures: z.number().default(0),
   /** The number of failed attempts since the receiver last responded with success or a permanent rejection. */
   outages: z.number().default(0),

@@ -17,8 +17,8 @@ import { shellHeaders } from './policy.ts'
 
 /**
  * Creates the Lambda function for all paths without a route. It serves the portal's files, and the portal's page for
- * browser navigations. Other requests fail with `route_not_found`. `load` returns a pack and runs until it succeeds
- * once.
+ * browser navigations. Other requests fail with `route_not_found`. The first pack that `load` returns is cached for the
+ * lifetime of the process.
  */
 export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<GatewayEvent, GatewayResult> {
   let cached: Promise<PortalFiles> | undefined

@@ -35,7 +35,7 @@ export function moduleProxy(send: ModuleClient): WithVersionProbe<GatewayEvent, 
   return withVersionProbe(async (event) => toResult(await app(event)))
 }
 
-// Module paths have their own rules.
+// Module paths follow the rules of `modulePathOf`.
 const checkPath = (event: GatewayEvent): void =>
   isModulePath(event.rawPath) ? void modulePathOf(event) : rejectInvalidPath(event)
 

@@ -19,7 +19,10 @@ const tagBytes = 16
 const scryptOptions = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }
 const minPassphraseLength = 12
 
-/** Reads a passphrase, without the line break at the end of the file. Throws `BackupError` if it cannot be used. */
+/**
+ * Reads a passphrase, without the line break at the end of the file. Throws `BackupError` if the file cannot be read,
+ * or the passphrase is not UTF-8 or too short.
+ */
 export async function readPassphrase(path: string): Promise<string> {
   const bytes = await readFile(path).catch((error: unknown) => {
     throw new BackupError(`The passphrase cannot be read from ${path} (PLAT_BACKUP_PASSPHRASE_FILE).`, { cause: error })
@@ -71,8 +74,8 @@ export const encryptWith = (passphrase: string) =>
   }
 
 /**
- * Returns a transform for `pipeline`. Passes an unencrypted backup through unchanged. Throws `BackupError` if the
- * backup is damaged, or the passphrase is wrong, missing or not needed.
+ * Returns a transform for `pipeline` that passes an unencrypted backup through unchanged. The transform throws
+ * `BackupError` if an encrypted backup is damaged, or the passphrase is wrong, missing or not needed.
  */
 export const decryptWith = (passphrase: string | undefined) =>
   async function* decrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -1,7 +1,7 @@
 import { valid } from 'semver'
 import * as z from 'zod'
 
-/** A backup is a gzipped tar of the data folder. This last entry lists the others with their digests. */
+/** A backup is a gzipped tar of the data folder. This last entry lists the other entries with their digests. */
 export const manifestName = 'manifest.json'
 /** All other entries have this prefix. */
 export const dataPrefix = 'data/'

@@ -17,7 +17,10 @@ type Entry = ReturnType<typeof extract> extends AsyncIterable<infer Each> ? Each
 const damagedError = (reason: string, cause?: unknown): BackupError =>
   new BackupError(`The backup is damaged: ${reason}. Nothing was restored.`, { cause })
 
-/** Unpacks a backup. Throws `BackupError` if it is damaged, of a newer version, or cannot be read or written. */
+/**
+ * Unpacks a backup into a folder. Throws `BackupError` if the backup is damaged or of a newer version, or if a file
+ * cannot be read or written.
+ */
 export async function unpackBackup(file: string, folder: string, passphrase?: string): Promise<Manifest> {
   const restoredFiles = new Map<string, SavedFile>()
   let manifest: Manifest | undefined

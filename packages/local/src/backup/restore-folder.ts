@@ -97,8 +97,8 @@ async function restoreInto(dataDir: string, { file, passphrase }: Backup, placed
 }
 
 /**
- * Moves a file so that an incomplete file is never visible. If the target is on another file system, copies the file
- * first.
+ * Moves a file so that an incomplete file never has the target's name. If the target is on another file system, copies
+ * the file beside the target and renames the copy.
  */
 async function moveFile(source: string, target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true, mode: 0o700 })

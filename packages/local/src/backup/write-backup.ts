@@ -25,7 +25,8 @@ const excludedNames = new Set([
 
 /**
  * Writes all state of a data folder to a file that only its owner may read. The file appears only when it is complete,
- * and is encrypted if there is a passphrase. Throws `BackupError`, or `StartError` while a platform uses the folder.
+ * and is encrypted if there is a passphrase. Throws `BackupError`, or `StartError` if the folder cannot be claimed, for
+ * example because a platform uses it.
  */
 export async function writeBackup(dataDir: string, target: string, passphrase?: string): Promise<Manifest> {
   await requireValidPaths(dataDir, target)

@@ -7,7 +7,7 @@ import { type Demo, findDemo, removeDemo } from './folder.ts'
 import { stopRecorded } from './process-record.ts'
 import { platformRecord, stopLeftoverRelays } from './relays.ts'
 
-/** Time limit for stopping the platform. */
+/** Time that the platform has to stop after SIGTERM, before SIGKILL. */
 const platformGraceMs = 45_000
 
 async function stopAll(demo: Demo): Promise<void> {

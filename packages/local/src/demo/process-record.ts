@@ -13,7 +13,7 @@ export const recordThenRun = '{ cat "/proc/$$/stat" 2>/dev/null || ps -o pid=,ls
 
 const startTimeIndex = 19
 
-/** Reads the line of `/proc/…/stat` or `ps -o pid=,lstart=`. */
+/** Reads a line of `/proc/…/stat`, of `ps -o pid=,lstart=` or of `recordOwnProcess`. */
 function parseRecord(line: string): ProcessRecord | undefined {
   const pid = Number.parseInt(line, 10)
   // The name of the program, in parentheses, may contain spaces.
@@ -63,7 +63,10 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Sends SIGTERM and then SIGKILL to the recorded process if it still runs. Rejects if it does not end. */
+/**
+ * Sends SIGTERM to the recorded process if it still runs, and SIGKILL after `graceMs`. Rejects if the process does not
+ * end.
+ */
 export async function stopRecorded(file: string, graceMs: number): Promise<void> {
   const record = readRecord(file)
   if (record === undefined) return

@@ -10,7 +10,7 @@ import { createSignInLink, type SignInLink } from './sign-in-link.ts'
 interface PreparedDemo {
   settings: Settings
   options: PlatformOptions
-  /** Fills the started platform. Returns the lines to print, of which the last one is the link. */
+  /** Fills the started platform. Returns the lines to print, of which the last one contains the sign-in link. */
   open: (url: string) => Promise<string[]>
   stop: () => Promise<void>
 }

@@ -18,7 +18,7 @@ export interface IndexWriter {
 
 /** Lets tests inject faults; `npm start` sets no hook. A hook throws `NoResponse` to leave a call unanswered. */
 export interface DynamoDbHooks {
-  /** Called in place of an operation; `run` performs it. */
+  /** Called in place of each operation; `run` performs the operation. */
   intercept?: (operation: string, input: Input, run: (input: Input) => Promise<Input>) => Promise<Input>
   openIndexes?: (database: Database, commits: CommitLog, report: (error: unknown) => void) => Promise<IndexWriter>
   /** Additional routes, outside the AWS protocol. */
@@ -27,7 +27,7 @@ export interface DynamoDbHooks {
 
 /** See `DynamoDbHooks`. */
 export interface SqsHooks {
-  /** Called in place of a call of `queue`; `run` performs it. */
+  /** Called in place of each call; `run` performs the call. `queue` is undefined unless the call names a queue. */
   intercept?: (call: AwsCall, run: () => Promise<JsonObject>, queue: Queue | undefined) => Promise<JsonObject>
   control?: ControlRoutes
 }

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { newAccessKeyId, type EmulatorAddresses } from './http/environment.ts'
 import { compileCache } from '../compile-cache.ts'
 
-/** Messages between the platform and the thread of the emulators. */
+/** `EmulatorsData` is passed to the thread of the emulators, and `EmulatorUrls` is the first message of the thread. */
 export const EmulatorsData = z.object({
   dataDir: z.string().optional(),
   accessKeyId: z.string(),
@@ -23,8 +23,8 @@ export interface RunningEmulators extends EmulatorAddresses {
 const resourceLimits = { maxOldGenerationSizeMb: 1024 }
 
 /**
- * Selects free loopback ports. Without `dataDir`, the data is in memory only. Calls `onDeath` if the thread ends. `hooks` is the URL of a module that exports
- * `EmulatorHooks`.
+ * Selects free loopback ports. Without `dataDir`, the data is in memory only. Calls `onDeath` if the thread ends before
+ * `close`. `hooks` is the URL of a module that exports `EmulatorHooks`.
  */
 export async function startEmulators(
   dataDir: string | undefined,

@@ -21,7 +21,7 @@ const maxRetryDelayMs = 10_000
 /** Waits for the first message. Returns an empty list on a timeout, an error or a stop. */
 export type Receive = (count: number) => Promise<Message[]>
 
-/** The returned function never rejects: it logs errors, and waits longer after each consecutive error. */
+/** The returned function never rejects: it logs an error, and waits before it returns an empty list. */
 export function createReceive(
   { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopSignal: AbortSignal,

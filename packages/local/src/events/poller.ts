@@ -2,15 +2,15 @@ import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
 import { createReceive, deleteMessages, maximumMessagesPerCall, type PolledQueue } from './polled-queue.ts'
 
-/** The property names are those of Lambda's event source mapping. */
+/** `batchSize` and `maximumConcurrency` have the same meaning as in Lambda's event source mappings. */
 export interface QueuePollerOptions extends PolledQueue {
   queueArn: string
   /** At most 10, the maximum of one receive call. Lambda allows more only with a batching window. */
   batchSize: number
   maximumConcurrency: number
   /**
-   * Handles a batch. Messages that it reports as failed are delivered again after the visibility timeout. If it
-   * rejects, all messages of the batch are delivered again.
+   * Handles a batch. Messages that the response reports as failed are delivered again after the visibility timeout. If
+   * the call rejects, all messages of the batch are delivered again.
    */
   invoke(event: SqsEvent): Promise<SqsBatchResponse | null | void>
 }

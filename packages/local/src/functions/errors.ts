@@ -3,7 +3,7 @@ import type { SerializedError } from './protocol.ts'
 /** A function threw, or its thread died. The message is for the log. */
 export class FunctionError extends Error {
   readonly functionName: string
-  /** Whether the function has counted the error itself; false if its thread died. */
+  /** Whether the function has counted the error itself; false if its thread died or no thread has started. */
   readonly isCounted: boolean
 
   constructor(functionName: string, { name, message, stack, isCounted }: SerializedError) {
@@ -15,7 +15,7 @@ export class FunctionError extends Error {
   }
 }
 
-/** A function exceeded its time limit. It may still be running. */
+/** A function exceeded its time limit. The invocation may still be running. */
 export class FunctionTimeout extends Error {
   constructor(functionName: string, timeoutMs: number) {
     super(`${functionName} did not respond within ${timeoutMs} ms`)

@@ -1,8 +1,8 @@
 /** Bytes that one request or its response occupies. */
 export interface Charge {
   /**
-   * Replaces the charged bytes. If the budget is exceeded, the oldest charges that can be evicted are evicted, which
-   * may include this one.
+   * Replaces the charged bytes. If the budget is exceeded, the oldest charges with an `evict` function are evicted,
+   * possibly including this charge.
    */
   set: (bytes: number, evict?: () => void) => void
   release: () => void

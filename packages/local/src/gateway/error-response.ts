@@ -4,7 +4,7 @@ import { PlatformError, platformError } from '@platform/core/error'
 import { FunctionTimeout } from '../functions/errors.ts'
 import type { HttpResponse } from './result.ts'
 
-/** The API has no error code for this timeout, so clients receive a code that they retry. */
+/** The API has no error code for the timeout of a function, so clients receive a code that they retry. */
 const functionTimeoutError = () =>
   new PlatformError('database_unavailable', 'The request timed out. Try again shortly.', {
     retryAfterSeconds: 2,

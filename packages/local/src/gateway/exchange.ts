@@ -14,7 +14,7 @@ import { senderOf } from './sender.ts'
 import { parseTarget } from './target.ts'
 
 export interface RequestMetrics {
-  /** Sets the route of the request. Without it, the request counts as one to an unknown path. */
+  /** Sets the route of the request. Without this call, the request counts as one to an unknown path. */
   setRoute: (route: { functionName: string; routeKey: string }) => void
   /** Ends the measured time, which excludes the delay after 429. */
   endTiming: () => void
@@ -34,7 +34,7 @@ export interface ExchangeContext {
   invoke: Invoke
   /** Takes over the connection of a relay. Without this function, there is no control channel. */
   channel?: Broker['accept']
-  /** Without them, `X-Forwarded-*` headers are ignored. */
+  /** Without trusted proxies, `X-Forwarded-*` headers are ignored. */
   trustedProxies?: BlockList | undefined
   log: Log
   metrics: { begin: () => RequestMetrics; scrape: Interceptor }

@@ -18,7 +18,7 @@ export interface Gateway {
   drain: (limitMs: number) => Promise<void>
 }
 
-/** Limits of API Gateway, and our own limits where it has none. */
+/** Limits of API Gateway, and the platform's own limits where API Gateway has none. */
 const limits = {
   maxHeaderSize: 10_240,
   headersTimeout: 10_000,
@@ -26,12 +26,12 @@ const limits = {
   requestTimeout: 30_000,
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 5000,
-  // The exchange checks this and responds with an error body.
+  // `handleRequest` checks the `Host` header and responds with an error body.
   requireHostHeader: false,
   // Other requests for an upgrade are treated as ordinary requests.
   shouldUpgradeCallback: isChannelRequest,
 }
-/** Up to 20,000 of them may be channels of relays. */
+/** Up to 20,000 of these connections may be control channels. */
 const maximumConnections = 30_000
 /** Limits the bodies of all requests and responses together. */
 const maxMemoryBytes = 64 * 1024 * 1024

@@ -5,8 +5,8 @@ import type { Interceptor } from '../gateway/exchange.ts'
 import type { Metrics } from './metrics.ts'
 
 /**
- * Serves `GET /metrics` to callers with the configured token. Without one, only callers on this machine may read the
- * metrics. Unauthorised callers get the response for an unknown path.
+ * Serves `GET /metrics` to callers with the configured token. If no token is configured, only callers on this machine
+ * may read the metrics. Unauthorised callers get the response for an unknown path.
  */
 export const createScrape =
   (metrics: Metrics, token: string | undefined): Interceptor =>

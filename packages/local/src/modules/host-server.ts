@@ -5,7 +5,7 @@ import { type RpcHandler, type RpcServerOptions, type RpcServer, jsonOf, serveRp
 
 export interface HostServerOptions extends Pick<RpcServerOptions, 'token' | 'port' | 'onError'> {
   runtime: ModuleRuntime
-  /** Token of each deployment: set before it starts, and deleted with it. */
+  /** Id of a deployment → its token, set before the deployment starts and deleted after its removal. */
   tokens: Map<string, string>
 }
 

@@ -7,7 +7,7 @@ import { StartError } from '../start-error.ts'
 
 /**
  * The folder for the sockets of modules: below the data folder, or in the temporary folder if the path would be too
- * long for sockets. Throws `StartError` if other users own or may access the temporary one.
+ * long for sockets. Throws `StartError` if another user owns or may access the folder there.
  */
 export async function runFolderFor(dataDir: string): Promise<string> {
   const preferred = join(dataDir, 'modules', 'run')

@@ -52,7 +52,7 @@ function parseManifest(mediaType: string, bytes: Buffer): ManifestBody {
   if ((data.mediaType ?? mediaType) !== mediaType) {
     throw new RegistryServerError('MANIFEST_INVALID', 'The mediaType of the manifest differs from Content-Type.')
   }
-  // Clients could interpret such a document differently: one as the signed image, another as a list of other images.
+  // Clients could interpret a document of both types differently: as the signed image, or as a list of other images.
   const isBoth = isIndex ? data.config !== undefined || data.layers.length > 0 : data.manifests.length > 0
   if (isBoth || (!isIndex && data.config === undefined)) {
     throw new RegistryServerError('MANIFEST_INVALID', 'A manifest has a config and layers, an index has manifests.')

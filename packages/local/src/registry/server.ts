@@ -39,7 +39,7 @@ interface Context {
 }
 
 const maximumConnections = 1000
-/** Rejects web pages whose host name resolves to this machine. */
+/** Other values of `Host` are rejected, because the host name of a web page may resolve to this machine. */
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i
 
 /** Rejects if the port cannot be bound. */

@@ -7,9 +7,9 @@ export interface Uploads {
   begin: (repository: string) => Promise<Upload>
   /** Throws `BLOB_UPLOAD_UNKNOWN` if there is no such upload. */
   find: (repository: string, id: string) => Upload
-  /** Appends content. Keeps the content received before a disconnect. */
+  /** Appends content. Keeps the content received before a disconnect; a failed write cancels the upload. */
   append: (upload: Upload, chunks: AsyncIterable<Uint8Array>) => Promise<void>
-  /** Ends an upload. Keeps the draft for the caller, or deletes it and throws `DIGEST_INVALID`. */
+  /** Ends an upload. Keeps the draft for the caller. If the digest differs, deletes it and throws `DIGEST_INVALID`. */
   finish: (upload: Upload, digest: string) => Promise<void>
   cancel: (upload: Upload) => Promise<void>
 }

@@ -22,7 +22,7 @@ export interface ControlServer {
   close: () => Promise<void>
 }
 
-/** Listens on loopback. Calls wait for `control`. worker/updates/target/host-protocol.ts describes them. */
+/** Listens on loopback. Calls wait for `control`. worker/updates/target/host-protocol.ts describes the calls. */
 export async function serveControl(control: Promise<UpdateControl>, log: Log): Promise<ControlServer> {
   const token = randomBytes(32).toString('base64url')
   const calls: Record<string, RpcHandler> = {

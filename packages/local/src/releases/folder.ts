@@ -40,7 +40,10 @@ export const folderName = (release: FetchedRelease): string =>
 const draftFolder = (releasesDir: string, release: FetchedRelease): string =>
   join(releasesDir, `${folderName(release)}${draftSuffix}`)
 
-/** Verifies all files of a release. Returns undefined if it is not stored. Throws `DamagedRelease` if one differs. */
+/**
+ * Verifies all files of a release. Returns undefined if the release is not stored. Throws `DamagedRelease` if a file is
+ * missing, unknown or differs from its digest.
+ */
 export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<StoredRelease | undefined> {
   const folder = join(releasesDir, folderName(release))
   const digests = await digestsIn(folder)

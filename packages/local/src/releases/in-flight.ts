@@ -5,7 +5,10 @@ import { FunctionError } from '../functions/errors.ts'
 
 export interface InFlightInvocations {
   track: <Result>(functionName: string, invoke: () => Promise<Result>) => Promise<Result>
-  /** Counts failures since the second of `sinceMs` that the function has not counted itself. */
+  /**
+   * Counts failures since the second of `sinceMs` that the function has not counted itself. Also returns the start of
+   * the oldest running invocation, except invocations of long-running functions.
+   */
   unanswered: (sinceMs: number) => InFlightStats
 }
 

@@ -57,7 +57,7 @@ export async function startFunctions(
   const onDrained = () => void tidy().catch((error: unknown) => log('releases could not be removed', { error }))
   const trafficSplit = createTrafficSplit(firstVersion, onDrained)
   resources.defer(trafficSplit.close)
-  // Imports all functions of a staged release, to find errors before it serves; no request waits for them.
+  // Imports all functions of a staged release, to find errors before it serves. No request waits for these imports.
   const startAll = (staged?: StoredRelease) => start(names, staged)
   control.resolve(createControl({ releasesDir, checkout, functionNames: names, trafficSplit, start: startAll }))
   const ownedResources = resources.move()

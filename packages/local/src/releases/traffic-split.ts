@@ -13,7 +13,7 @@ export interface Version {
 /** Divides invocations between the current version and a staged one. */
 export interface TrafficSplit {
   invoke: FunctionPool['invoke']
-  /** Returns the uncounted `invoke` of the current or the staged version; undefined for any other version. */
+  /** Returns `invoke` of the current or staged version, ignored by `unanswered`; undefined for any other version. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
   /** Returns undefined for a version that does not run. */
   unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined
@@ -42,7 +42,7 @@ interface Member extends Version {
 }
 
 /**
- * Starts with one version. A draining version gets no new invocations. It closes after its last one, and then
+ * Starts with one version. A draining version gets no new invocations. It closes after its last invocation, and then
  * `onDrained` is called.
  */
 export function createTrafficSplit(first: Version, onDrained: (release: InstalledRelease) => void): TrafficSplit {
@@ -129,8 +129,8 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
 }
 
 /**
- * Selects the staged version for exactly `share` of any hundred invocations of a function, evenly distributed, so that
- * rarely called functions get their share too.
+ * Selects the staged version for exactly `share` of any hundred consecutive invocations of a function, evenly
+ * distributed, so that rarely called functions get their share too.
  */
 function createSelector(share: number): (functionName: string) => boolean {
   const credits = new Map<string, number>()

@@ -41,7 +41,7 @@ export async function startVersion(
   return { pool, release: release === undefined ? { version } : releaseIdentity(release) }
 }
 
-/** The files that a function of a release serves are beside its code, so it needs no assets folder. */
+/** The files that a function of a release serves are beside its code, so the function needs no assets folder. */
 const locationOf = ({ folder }: StoredRelease, environment: Record<string, string>) => ({
   functionsDir: join(folder, 'functions'),
   suffix: '/index.mjs',

@@ -19,7 +19,10 @@ const maxSignatures = 50
 const maxPayloadBytes = 64 * 1024
 const maxBundleBytes = 2 ** 20
 
-/** Yields the signatures of a digest, referrers first. Throws `RegistryError` if a response is not usable. */
+/**
+ * Yields the signatures of a digest, referrers first. Malformed or missing data yields a signature without content.
+ * Throws `RegistryError` if the registry is unreachable or refuses a request.
+ */
 export async function* discoverSignatures(
   client: RegistryClient,
   repository: string,

@@ -47,7 +47,7 @@ interface Key extends TrustedKey {
 /**
  * Verifies that a trusted key has signed one of several digests: of a platform's image or of its index. A signature
  * covers a digest, not a name. Certificates and transparency log entries are ignored. Throws `RegistryError` if the
- * registry gives no usable response.
+ * registry is unreachable or refuses a request.
  */
 export async function verifyImage(
   client: RegistryClient,

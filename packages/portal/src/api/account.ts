@@ -63,7 +63,7 @@ export const summaryQuery = queryOptions({
 /** The totals of the navigation and the dashboard, from one shared poll. */
 export const useSummary = () => useQuery(summaryQuery)
 
-/** Whether the platform does not respond, or cannot read its data. */
+/** Whether the platform does not respond, or the summary cannot be read because of a transient error. */
 export function useIsOffline(): boolean {
   const isLost = useIsLost()
   const { error, failureReason } = useQuery({ ...summaryQuery, enabled: false })

@@ -1,7 +1,7 @@
 /** A rejected field of a request. */
 export interface ErrorDetail {
   in: string
-  /** A JSON Pointer. */
+  /** JSON Pointer of the field. */
   path: string
   message: string
 }

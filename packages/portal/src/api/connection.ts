@@ -47,7 +47,7 @@ export async function fetchTracked(request: Request): Promise<Response> {
   try {
     const response = await fetch(isRead ? new Request(request, { signal }) : request)
     lastResponseMs = Date.now()
-    // This precedes `setLost`, which must not abort the body of this response.
+    // This read is removed before `setLost`, which would abort the body of the response.
     pendingReads.delete(controller)
     if (isLost && response.status < 500) setLost(false)
     return response
@@ -68,5 +68,4 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Whether the connection to the platform is lost. */
 export const useIsLost = (): boolean => useSyncExternalStore(subscribe, () => isLost)

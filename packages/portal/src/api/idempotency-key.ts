@@ -1,4 +1,4 @@
-// POST requests without a definite response, by a digest of their content.
+// Idempotency keys of POST requests whose outcome is unknown, by a digest of the URL and body.
 const pendingKeys = new Map<string, { key: string; atMs: number }>()
 
 // Within this time the same POST is treated as a retry, later as a new request.

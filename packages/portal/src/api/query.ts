@@ -4,13 +4,16 @@ import { ApiError } from './api-error.ts'
 const secondMs = 1000
 const maxPauseMs = 60 * secondMs
 
-/** The pause before the next attempt: at least `Retry-After`, doubled with each failure, and at most a minute. */
+/**
+ * The pause before the next attempt, in milliseconds: one second, doubled with each failure, but at least `Retry-After`
+ * and at most a minute.
+ */
 export const backOffMs = (failureCount: number, error: unknown): number => {
   const retryAfterMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
   return Math.min(maxPauseMs, Math.max(retryAfterMs, secondMs * 2 ** failureCount))
 }
 
-/** Cached data is fresh for five seconds. Only transient errors are retried. */
+/** Cached data is fresh for five seconds. Queries are retried up to three times after transient errors. */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
@@ -59,7 +62,7 @@ interface PollState {
   errorUpdateCount: number
 }
 
-// How long the query has been failing. If it never succeeded, the value doubles with each attempt.
+// How long the query has been failing, in milliseconds. If it never succeeded, the value doubles with each failure.
 const failingMs = ({ dataUpdatedAt, errorUpdatedAt, errorUpdateCount }: PollState): number =>
   dataUpdatedAt === 0 ? secondMs * 2 ** errorUpdateCount : errorUpdatedAt - dataUpdatedAt
 

@@ -14,7 +14,7 @@ let recovery: Promise<boolean> | undefined
 
 export const onSessionEnd = (handler: Recover): void => void (recover = handler)
 
-/** Waits for a new sign-in, and returns whether the same user is signed in again. All requests share the attempt. */
+/** Waits for a new sign-in, and returns whether the same user is signed in again. All callers share one attempt. */
 export function awaitSignIn(): Promise<boolean> {
   recovery ??= recover().finally(() => (recovery = undefined))
   return recovery

@@ -15,7 +15,7 @@ const notifyTabs = (): void => tabs.postMessage('changed')
 export const followOtherTabs = (): void =>
   tabs.addEventListener('message', () => void queries.invalidateQueries({ queryKey: meQuery.queryKey }))
 
-/** Calls a listener when the session may have changed in another tab. Returns a function that removes it. */
+/** Calls a listener when the session may have changed in another tab. Returns a function that removes the listener. */
 export function onSessionChange(listener: () => void): () => void {
   tabs.addEventListener('message', listener)
   addEventListener('focus', listener)

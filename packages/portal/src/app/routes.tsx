@@ -86,7 +86,7 @@ const home = createRoute({
   path: '/',
   validateSearch: (search) => withoutUndefined({ open: textIn(search, openedPageParameter) }),
   beforeLoad: ({ search: { open } }) => {
-    // The platform redirects direct visits of a module's page to this URL.
+    // The platform redirects direct visits to a module's page to this URL.
     const href = moduleAddress(open)
     throw href === undefined ? redirect({ to: '/dashboard' }) : redirect({ href })
   },

@@ -7,7 +7,7 @@ import { Plot } from './plot.tsx'
 import { type ChartData, Legend, maxValue } from './series.tsx'
 
 interface ChartProps extends ChartData {
-  /** Shown instead of the chart if all values are 0. */
+  /** Shown instead of the chart if all values are 0 or unknown. */
   empty: ReactNode
 }
 

@@ -3,7 +3,7 @@ const prefix = 'draft '
 
 const startOf = (userId: string): string => `${prefix}${userId} `
 
-/** The key of a draft: it belongs to a user, a URL and a part of its page. */
+/** The key of a draft. It contains the user, the path and search parameters of the URL, and the part of the page. */
 export const draftKey = (userId: string, part: string): string =>
   `${startOf(userId)}${location.pathname}${location.search} ${part}`
 

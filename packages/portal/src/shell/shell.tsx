@@ -73,7 +73,7 @@ function DrawerButton() {
   )
 }
 
-/** Shown while the platform does not respond. When it responds again, failed queries are refetched. */
+/** Shown while the platform does not respond. Afterwards, failed queries are refetched and the routes are reloaded. */
 export function OfflineBanner() {
   const isOffline = useIsOffline()
   const wasOffline = useRef(false)

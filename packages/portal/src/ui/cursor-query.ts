@@ -20,7 +20,7 @@ export const cursorQuery = <Row>(
     getNextPageParam: ({ nextCursor }) => nextCursor,
   })
 
-/** The rows of the loaded pages. */
+/** The rows of the loaded pages, with the total of the last page. */
 export const loadedRows = <Row>({ pages }: InfiniteData<CursorPage<Row>>) => ({
   items: pages.flatMap(({ items }) => items),
   totalCount: pages.at(-1)?.totalCount ?? 0,

@@ -16,7 +16,7 @@ interface CursorTableProps<Row> extends VirtualVariant<Row> {
   empty: ReactNode
 }
 
-/** A list that is read by cursor, page after page, because the API does not know the number of all rows. */
+/** A list that is read by cursor, page after page, because the API may not know the number of all rows. */
 export const CursorTable = <Row,>(props: CursorTableProps<Row>) => <Rows key={hashKey(props.queryKey)} {...props} />
 
 function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTableProps<Row>) {

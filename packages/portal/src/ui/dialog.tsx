@@ -21,8 +21,9 @@ interface DialogProps {
 }
 
 /**
- * A modal dialog. The focus moves to its first field, stays in the dialog, and returns when it closes. The Escape key,
- * the close button and a click on the backdrop close it, after a confirmation if it has unsaved input.
+ * A modal dialog. The focus moves to its first field, stays in the dialog, and returns when the dialog closes. The
+ * Escape key, the close button and a click on the backdrop close the dialog, after a confirmation if it has unsaved
+ * input.
  */
 export function Dialog({
   isOpen,
@@ -79,7 +80,7 @@ interface ConfirmProps extends Omit<DialogProps, 'children' | 'isWide'> {
   children?: ReactNode
 }
 
-/** A dialog that confirms an irreversible action. */
+/** A dialog that confirms an action. The default variant is for irreversible actions. */
 export const Confirm = ({ confirmLabel, onConfirm, variant = 'danger', children, ...dialog }: ConfirmProps) => (
   <Dialog {...dialog}>
     <Form

@@ -108,7 +108,8 @@ class Part {
 }
 
 /**
- * Like `useState`, for input of a form that is not in a named field. It survives a reload like the fields of `Form`.
+ * Like `useState`, for input of a form that is not in a named field. The value survives a reload like the fields of
+ * `Form`.
  */
 export function useDraft<Value>(name: string, saved: Value, { isKept = false } = {}) {
   const [part] = useState(() => new Part(name, isKept))
@@ -123,8 +124,8 @@ export function useDraft<Value>(name: string, saved: Value, { isKept = false } =
 }
 
 /**
- * Keeps the named fields of a form, except secrets, until it is submitted or discarded. Returns a reference for the
- * form and a function to call when a field changes.
+ * Keeps the named fields of a form, except secrets, until the form is submitted or discarded. Returns a reference for
+ * the form and a function to call when a field changes.
  */
 export function useFormDraft(name: string, hasDraft: boolean | 'kept') {
   const form = useRef<HTMLFormElement>(null)
@@ -174,8 +175,8 @@ function restore(form: HTMLFormElement, draft: unknown): void {
   }
 }
 
-// React overrides the `value` property of each element and ignores a value set through it, so the setter of the
-// prototype is used.
+// React overrides the `value` property of each element and ignores a value that is set through this property, so the
+// setter of the prototype is used.
 function setValue(field: NamedField, value: string): void {
   Reflect.set(Object.getPrototypeOf(field), 'value', value, field)
   field.dispatchEvent(new Event(field instanceof HTMLSelectElement ? 'change' : 'input', { bubbles: true }))

@@ -1,6 +1,6 @@
 /** Similar rows that follow each other and are shown as one. */
 export interface Fold {
-  /** Number of hidden rows of the shown row. */
+  /** Number of rows that are folded into the shown row. */
   count: number
   isOpen: boolean
   toggle: () => void

@@ -45,7 +45,7 @@ export function Form({
   name = submitLabel,
 }: FormProps) {
   const [failure, setFailure] = useState(initialFailure)
-  // An initial error belongs to the fields of this form.
+  // The fields of the form show an initial error that names fields, so the error needs no note.
   const [isNoted, setIsNoted] = useState(() => Object.keys(fieldErrors(initialFailure)).length === 0)
   const [isBusy, setIsBusy] = useState(false)
   const { form, onChange, scope } = useFormDraft(name, hasDraft)

@@ -13,8 +13,8 @@ interface ModalProps {
 }
 
 /**
- * A dialog above the page and its other dialogs. The browser keeps the focus in it and returns the focus when it
- * closes.
+ * A dialog above the page and its other dialogs. The browser keeps the focus in the dialog and returns the focus when
+ * the dialog closes.
  */
 export function Modal({ title, onCancel, isCovering = false, children }: ModalProps) {
   const id = useId()

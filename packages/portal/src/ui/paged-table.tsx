@@ -14,7 +14,7 @@ interface PagedTableProps<Row> extends PageSource<Row>, VirtualVariant<Row> {
   /** Controls above the list. */
   toolbar?: (total: number) => ReactNode
   empty: ReactNode
-  /** Whether a row is hidden behind the newer row before it, until the user expands them. */
+  /** Whether a row is folded into the newer row before it until the user expands the group. */
   isFolded?: (row: Row, newer: Row) => boolean
 }
 

@@ -2,7 +2,7 @@ import { Tabs as Base } from '@base-ui/react/tabs'
 import type { ReactNode } from 'react'
 import styles from './tabs.module.css'
 
-/** A tab. Its name is part of the URL; its label is displayed. */
+/** A tab. `name` identifies the tab; `label` is displayed. */
 export interface Tab {
   name: string
   label: ReactNode
@@ -11,7 +11,7 @@ export interface Tab {
 
 interface TabsProps {
   tabs: readonly Tab[]
-  /** Name of the open tab. Store it in the URL. */
+  /** Name of the open tab. Pages store the name in the URL. */
   value: string
   onChange: (name: string) => void
   label: string

@@ -46,7 +46,7 @@ export function showErrorToast(title: string, error: unknown): void {
   enqueue({ title, description, traceId, type: 'bad', priority: 'high', timeout: 15_000 })
 }
 
-/** The place of the page for toasts, which is empty until they are loaded. Render it once. */
+/** The place of the page for toasts, which is empty until the toast stack is loaded. Render it once. */
 export const Toasts = () => stack.useContent()
 
 function showQueued(showMessage: (message: Message) => void): void {

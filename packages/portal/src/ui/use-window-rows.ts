@@ -109,7 +109,7 @@ function useBox(list: { current: HTMLElement | null }, minRem: number): Box {
   return box
 }
 
-// The row may not be rendered or loaded yet, so the focus moves when it is.
+// The row may not be rendered or loaded yet, so the focus moves once the row is rendered and again once it is loaded.
 function useRowFocus(list: { current: HTMLElement | null }, show: (index: number) => void) {
   const target = useRef<number>(undefined)
   const move = () => {

@@ -120,7 +120,7 @@ function forward(pipes: Pipes, task: Task): ForwardedOutput {
     get isLineOpen() {
       return lastByte !== newline
     },
-    // A descendant outside of the group may keep the pipes open forever, so its further output is ignored.
+    // A descendant outside of the group may keep the pipes open forever, so its output is ignored after `drainMs`.
     async end() {
       const drainLimit = new AbortController()
       await Promise.race([Promise.all(closings), sleep(drainMs, undefined, { signal: drainLimit.signal })])

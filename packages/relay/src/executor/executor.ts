@@ -20,7 +20,8 @@ export type RunningScript = {
   exitCode: Promise<number>
   /**
    * Stops the script. `graceful` sends SIGTERM to all its processes once, and SIGKILL to those that are left after five
-   * seconds; `force` sends SIGKILL. Returns false if the script has ended.
+   * seconds; `force` sends SIGKILL. On an ssh node, `force` closes the connection, which stops the script gracefully.
+   * Returns false if the script has ended.
    */
   stop: (mode: StopMode) => boolean
 }

@@ -66,7 +66,7 @@ async function probe(node: SshNode, command: string): Promise<string> {
   }
 }
 
-// Returns the environment of the relay without its own variables, which include the enrollment token.
+// Returns the environment of the relay without `PLAT_` variables, which include the enrollment token.
 function clientEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PLAT_')))
 }

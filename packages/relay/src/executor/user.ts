@@ -57,7 +57,7 @@ export function startAs(
   return {
     program: 'setpriv',
     args: [`--reuid=${uid}`, `--regid=${gid}`, ...restrictions, program, ...args],
-    // Only the user can enter its folder, so `env` enters it.
+    // Only the user can enter `cwd`, so `env`, which runs as the user, changes to this folder.
     options: { cwd: '/' },
   }
 }

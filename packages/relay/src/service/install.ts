@@ -136,7 +136,7 @@ function storedVariables(path: string): Record<string, string> {
 
 const advice = 'Install Node for all users, for example with the packages of the system, and use it for this command.'
 
-/** Returns the reason why the service must not run this program, if any. `path` has no symbolic links. */
+/** Returns the reason why the service must not run Node.js at `path`, if any. `path` has no symbolic links. */
 export function nodeProblem(path: string, allowSudo: boolean): string | undefined {
   if (!allowSudo && /^\/(?:home|root|run\/user)\//.test(path))
     return `The service cannot run ${path}, because its sandbox hides home folders. ${advice}`

@@ -31,7 +31,7 @@ function stateOf(verb: string, root: string): string {
   try {
     return execFileSync('systemctl', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   } catch (error) {
-    // `systemctl` exits with a code other than 0 for all states except `enabled` and `active`.
+    // `systemctl` prints a state such as `disabled` or `inactive`, and exits with a code other than 0.
     const output = error instanceof Error && 'stdout' in error ? String(error.stdout).trim() : ''
     return output || 'unknown'
   }

@@ -95,7 +95,7 @@ export function unitText({ node, runAs, slots, name, nodesFile, factsFolder, all
   ].join('\n')
 }
 
-// Escapes `%` and `$`, which have a special meaning in a unit.
+// Escapes `%` and `$`, which have a special meaning in a unit, and quotes the word if necessary.
 function quoteWord(word: string): string {
   const escaped = word.replaceAll('%', '%%').replaceAll('$', '$$$$')
   return /^[\w./:@%+,-]+$/.test(word) ? escaped : `"${escaped.replaceAll(/["\\]/g, String.raw`\$&`)}"`

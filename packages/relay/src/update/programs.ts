@@ -70,7 +70,10 @@ export class Programs {
     this.#setCandidateState('rolledBack')
   }
 
-  /** Makes the candidate the active program after its first heartbeat, and removes earlier programs. */
+  /**
+   * Makes the candidate the active program after its first heartbeat, and removes all other programs except the
+   * previous one.
+   */
   commit(): void {
     const { active, candidate } = this.#read()
     if (candidate) this.#change({ active: programOf(candidate), previous: active, candidate: undefined })
@@ -83,7 +86,7 @@ export class Programs {
 
   /**
    * Returns the program to start next; undefined for the file that was started. A trial is counted before it starts, so
-   * that a program that ends this machine is not tried forever. Scripts may be able to write the folder, so each
+   * that a program that crashes this machine is not tried forever. Scripts may be able to write the folder, so each
    * program is verified.
    */
   next(): (Program & { isTrial: boolean }) | undefined {

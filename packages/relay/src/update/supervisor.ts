@@ -17,7 +17,7 @@ const lockWaitMs = 15_000
 
 /**
  * Runs the newest program until the signal aborts or the program ends, and replaces it after an update. `runOwn` runs
- * the program of this process. Both return an exit code.
+ * the program of this process. `supervise` and `runOwn` return an exit code.
  */
 export async function supervise(
   stateFolder: string,
@@ -53,7 +53,8 @@ async function runProgram(
   info(nextProgram.isTrial ? `Trying relay ${nextProgram.version}.` : `Starting relay ${nextProgram.version}.`)
   const child = spawn(process.execPath, [...process.execArgv, programs.path(nextProgram), ...process.argv.slice(2)], {
     env: { ...process.env, PLAT_RELAY_SUPERVISED: '1' },
-    // Ctrl-C signals only this process, which passes it on. The channel closes if this process is killed.
+    // Ctrl-C signals only this process, which then ends the child. If this process is killed, the closed IPC channel
+    // ends the child.
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
@@ -77,7 +78,7 @@ function endTrial(programs: Programs, child: ChildProcess): void {
   try {
     programs.pause(`it completed no heartbeat within ${trialLimitMs / 1000} s`)
   } catch (error) {
-    // The program may work and only be unable to record this.
+    // The program may have completed a heartbeat without being able to record it.
     return warn(`The trial of a relay continues, because its end cannot be recorded: ${messageOf(error)}.`)
   }
   endChild(child)

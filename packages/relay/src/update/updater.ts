@@ -67,7 +67,7 @@ export class Updater {
     if (parsed) void this.#consider(parsed)
   }
 
-  /** Call it after each heartbeat that must be repeated. */
+  /** Call it after each failed heartbeat. */
   onFailed(): void {
     this.#hasFailed = true
   }
@@ -86,8 +86,8 @@ export class Updater {
     this.#problem = undefined
   }
 
-  // This program has replaced the candidate and reached the platform. If an earlier heartbeat failed, the platform may
-  // have been unavailable to both.
+  // This program has replaced the candidate and reached the platform. If an earlier heartbeat of this program failed,
+  // the platform may have been unavailable to both programs, so the candidate is tried again.
   #conclude(): void {
     if (!this.#hasFailed) {
       this.#programs.rollBack()
@@ -101,7 +101,7 @@ export class Updater {
   #swapWhenIdle(): void {
     const isIdle = this.#options.isIdle()
     if (!isIdle && performance.now() - this.#stagedAtMs <= idleWaitMs) return
-    // The trial is recorded before the relay drains, because it must accept jobs if this fails.
+    // The trial is recorded before the relay drains, because the relay must keep accepting jobs if the record fails.
     if (!this.#isDraining) this.#programs.try()
     if (isIdle) return this.#options.swap()
     this.#isDraining = true

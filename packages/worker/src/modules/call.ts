@@ -29,8 +29,8 @@ const errorCodeByKind: Readonly<Record<RuntimeErrorKind, ErrorCode>> = {
 }
 
 /**
- * Calls a module and records the events that it publishes in its response. Throws `module_unavailable` if the module
- * did not process the request, otherwise `module_timeout` or `module_failed`.
+ * Calls a module and records the events that it publishes in its response. Throws `module_unavailable` if no instance
+ * accepted the request, otherwise `module_timeout` or `module_failed`.
  */
 export async function callModule(
   deployment: Deployment,

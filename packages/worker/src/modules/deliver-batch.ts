@@ -14,7 +14,7 @@ import { ownEvents, recordPublished } from './lifecycle/published.ts'
 import { type ServingModule } from './records.ts'
 
 const batchLimitMs = 10_000
-/** An event is dropped after this many individual failures. A failure without a response from the module counts twice. */
+/** An event is dropped after this many individual failures. A failure without a valid response counts twice. */
 const maxTries = 5
 const [firstPauseMs, maxPauseMs] = [5000, 900_000]
 
@@ -36,7 +36,7 @@ export async function deliverBatch(
   return problem === undefined ? nextLease : backOff(nextLease)
 }
 
-/** Delivers an event after a probe. A failure counts against the event even if the module crashes. */
+/** Delivers an event to a module that responds to a probe, so that even a crash counts against the event. */
 export async function deliverOne(
   target: DeliveryTarget,
   lease: DeliveryLease,

@@ -16,7 +16,7 @@ const StoredEvent = z.object({
   ttl: z.number(),
   /** The publisher that the organisation has allowed to receive the event. */
   publisher: z.string(),
-  /** Number of failures in individual delivery. */
+  /** Weighted number of failures in individual delivery. */
   tries: z.number().default(0),
 })
 export type PendingEvent = z.infer<typeof StoredEvent>

@@ -33,7 +33,7 @@ function classify(error: unknown): ModuleErrorClassification {
   if (error instanceof RuntimeError) {
     return { message: error.message, code: 'PLAT-MOD-5007', isFinal: !transientKinds.has(error.problem) }
   }
-  // A store error is transient.
+  // Errors of the store are transient.
   if (error instanceof PlatformError) return { message: error.message, isFinal: false }
   return { message: 'Unexpected error; see the log.', isFinal: false }
 }

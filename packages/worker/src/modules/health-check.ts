@@ -26,7 +26,7 @@ import { type ServingModule } from './records.ts'
 import { dueJobs } from './job-schedule.ts'
 import { hasEvents } from './delivery-state.ts'
 
-/** Time limits of each health check and each background job. Their sum is less than the interval between heartbeats. */
+/** Time limits of a health check and of a background job. Their sum is less than the default supervision interval. */
 const probeLimitMs = 5000
 const jobLimitMs = 20_000
 
@@ -45,10 +45,10 @@ const unknownHealth: ModuleHealthRecord = {
 }
 
 /**
- * Performs one heartbeat of a module: probes it and calls its due background jobs. The module misses a heartbeat if its
- * health endpoint does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted
- * for each job, because some run daily. The first write claims the slots of the jobs, so that only one of two
- * concurrent heartbeats calls them.
+ * Checks a module once: probes it and calls its due background jobs. The module misses a check if its health endpoint
+ * does not respond. A job misses a run if it fails or its previous run has not ended; runs are counted for each job,
+ * because some run daily. The first write claims the slots of the jobs, so that only one of two concurrent supervision
+ * runs calls the jobs.
  */
 export async function checkModule(runtime: ModuleRuntime, { record, health }: HealthCheckInput): Promise<void> {
   const before = health ?? unknownHealth
@@ -59,7 +59,7 @@ export async function checkModule(runtime: ModuleRuntime, { record, health }: He
     ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs)
     : noneDue(before)
   const missed = result.isResponding ? 0 : before.missed + 1
-  // A restart may cause one missed heartbeat, so the results of the previous checks remain.
+  // A restart may cause one missed check, so the previous results remain until `missedLimit`.
   const checks = result.isResponding || missed >= missedLimit ? checksOf(result, atMs) : before.checks
   const probedHealth = { ...before, checks, missed, slots }
   const storedHealth = await storeHealth(record, before, probedHealth)
@@ -104,7 +104,7 @@ function missedRunsOf(
 
 const noneDue = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
 
-/** Stores the health and publishes its changes. Returns undefined after a concurrent heartbeat or operation. */
+/** Stores the health and publishes its changes. Returns undefined after a concurrent supervision run or operation. */
 async function storeHealth(
   record: ModuleRecord,
   before: ModuleHealthRecord,

@@ -149,7 +149,7 @@ function publishChange(
   }
 }
 
-/** Removes a replaced deployment, which receives no more requests. If this fails, the heartbeat removes it. */
+/** Removes a replaced deployment, which receives no more requests. If this fails, the next supervision run retries. */
 async function removeReplaced(runtime: ModuleRuntime, record: ServingModule): Promise<void> {
   const { deployment } = record
   try {

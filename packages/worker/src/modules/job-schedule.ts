@@ -2,15 +2,15 @@ import { type ModuleManifest } from '@platform/contract/manifest'
 
 type BackgroundJob = ModuleManifest['spec']['backgroundJobs'][number]
 
-/** A heartbeat may be slightly early and still calls a job that is almost due. */
+/** A supervision run may be slightly early, so it also calls jobs that are due within this time. */
 const maxToleranceMs = 5000
 
 /** The last due time of each job in milliseconds, on a grid of its interval that starts at its first call. */
 export type JobSchedule = Readonly<Record<string, number>>
 
 /**
- * Returns the due jobs, and the schedule to store once they have been called. A job with a shorter interval than that
- * of the heartbeats is due once at every heartbeat; missed runs are skipped.
+ * Returns the due jobs, and the schedule to store before they are called. A job with a shorter interval than the
+ * supervision is due once at every supervision run; missed runs are skipped.
  */
 export function dueJobs(
   jobs: readonly BackgroundJob[],

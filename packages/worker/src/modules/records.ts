@@ -46,7 +46,6 @@ const limitWarnings = (subscriptions: readonly string[], warnings: readonly stri
     ...warnings,
   ].slice(0, maxWarnings)
 
-/** Returns the route reservation of a module. */
 export function reservationOf(
   release: ModuleRelease,
   serving: { deployment?: Deployment; subscriptions?: string[] } = {},

@@ -46,7 +46,7 @@ export async function restartAll(runtime: ModuleRuntime, missing: readonly Servi
   return missing.filter((_, index) => outcomes[index] === 'down')
 }
 
-/** Deploys a module again. After a transient error, the next heartbeat retries; a final error fails the module. */
+/** Deploys a module again. A final error fails the module; after another error, the next supervision run retries. */
 async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<RedeployedModule | 'down' | 'failed'> {
   const { version, repository, digest } = record.release
   const { id, moduleId } = record.deployment

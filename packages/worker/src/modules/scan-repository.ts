@@ -101,7 +101,10 @@ function byVersion(a: string, b: string): number {
   return compareBuild(second, first)
 }
 
-/** Reads a release. Returns an invalid release if the image is no valid module, with a problem if it has labels. */
+/**
+ * Reads a release. Returns an invalid release if the image is not a valid module. The invalid release has a problem if
+ * the image has the labels of a module and is readable.
+ */
 async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {
     const image = await readImage(client, name, digest)

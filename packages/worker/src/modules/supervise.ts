@@ -11,8 +11,8 @@ import { hasDeployment, type ServingModule } from './records.ts'
 import { moduleRuntime } from './runtime.ts'
 
 /**
- * Checks all modules: restarts missing deployments, fails modules that crash repeatedly, removes orphaned deployments,
- * and runs one heartbeat for each running module. Modules are processed concurrently and independently.
+ * Supervises all modules: restarts missing deployments, fails modules that crash repeatedly, removes orphaned
+ * deployments, and checks each running module. Modules are processed concurrently and independently.
  */
 export async function supervise(openRuntime: () => Promise<ModuleRuntime> = moduleRuntime): Promise<void> {
   const runtime = await openRuntime()
@@ -56,7 +56,7 @@ function hasReloaded(status: DeploymentStatus | undefined): boolean {
   return status.crashes > knownCrashes
 }
 
-/** Lists the deployments. Returns undefined if the runtime is unreachable; modules then only miss heartbeats. */
+/** Lists the deployments. Returns undefined if the runtime is unreachable; modules then only miss checks. */
 async function statusesOf(runtime: ModuleRuntime): Promise<DeploymentStatus[] | undefined> {
   try {
     return await runtime.list()

@@ -34,7 +34,7 @@ export async function uninstall(lease: OperationLease, runtime: ModuleRuntime): 
 }
 
 /**
- * Deletes a module that repeatedly failed to stop, because the user wants it removed. The heartbeat removes any
+ * Deletes a module that could not be stopped, because the user wants it removed. The next supervision run removes any
  * deployment that still runs.
  */
 export const forceUninstall = (lease: OperationLease): Promise<void> =>

@@ -24,7 +24,7 @@ export interface Instance {
 
 export const socketOf = (folder: string): string => join(folder, 'm')
 
-/** The folder for the socket that the instance creates, and that it can access. */
+/** The folder in which the instance creates its socket. The instance can access this folder. */
 const socketFolderOf = (folder: string): string => join(folder, 's')
 
 export const longestSocketOf = (folder: string): string => join(socketFolderOf(folder), instanceSocketName)

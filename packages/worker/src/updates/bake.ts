@@ -50,7 +50,7 @@ async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sin
   return { ofRelease: ofRelease.failures, ofBefore: ofBefore.failures, oldestMs: ofRelease.oldestMs }
 }
 
-/** Counts the failures of a release. A function counts those that it survives, and its host the others, if it can. */
+/** Counts the failures of a release. A function counts those that it survives; its host counts the others if it can. */
 async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sinceMs: number) {
   const [counted, unanswered] = await Promise.all([
     versionErrorsSince(release.version, sinceMs),
@@ -60,9 +60,9 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
 }
 
 /**
- * Monitors a release at its share for the configured time, and longer until the requests of that time have a response
- * or have timed out. Throws `UpdateError` if it does not respond to its probes, or fails more often than the old
- * version.
+ * Monitors a release at its share for the configured time. If requests of that time are unanswered, continues until
+ * they have a response, but at most until `maxRequestMs` after the baseline. Throws `UpdateError` if the release does
+ * not respond to its probes or exceeds the error budget.
  */
 export async function bake(
   work: UpdateWork,

@@ -104,7 +104,7 @@ function respondWith(handle: RequestHandler): void {
   }
 }
 
-/** Handles the n-th request of a kind. */
+/** Handles the n-th request of a kind instead of sending the valid response. */
 const onNth =
   (operation: number, nth: number, handle: RequestHandler): (() => RequestHandler) =>
   () => {

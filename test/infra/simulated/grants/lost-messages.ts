@@ -16,7 +16,7 @@ import type { Environment } from './environment.ts'
 
 type Deployment = Pick<Environment, 'simulator' | 'tick'>
 
-/** Withholds a grant while `work` runs: the messages that it would allow are lost. */
+/** Withholds a grant while `work` runs, so that the messages that need the grant are lost. */
 export async function withoutGrant<Result>(
   simulator: Simulator,
   [name, grant]: readonly [name: string, grant: string],
@@ -70,7 +70,7 @@ export async function sweepBatches(environment: Environment): Promise<void> {
   )
 }
 
-/** Uses a new organisation: other changes there would project the lost ones as well. */
+/** Uses a new organisation, because another change of the same organisation would also project the lost changes. */
 export async function sweepEvents({ simulator, platform, tick }: Environment): Promise<void> {
   const { options, contract, cleanUp } = platform
   const other = new Platform(options, contract, cleanUp)

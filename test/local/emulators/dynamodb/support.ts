@@ -19,7 +19,7 @@ export function clientOf(endpoint: string, maxAttempts = 1): DynamoDBClient {
 
 const attributes = ['pk', 'sk', 'g1pk', 'g1sk', 'g2pk']
 
-/** Two indexes: `byG1` projects all and has a sort key, `byG2` projects keys only. */
+/** Two indexes: `byG1` has a sort key and projects all attributes, `byG2` projects only keys. */
 function tableDefinition(TableName: string): CreateTableCommandInput {
   return {
     TableName,

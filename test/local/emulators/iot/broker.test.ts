@@ -149,7 +149,7 @@ test('unauthenticated connections are limited by network, and closed after a tim
   await Promise.all([first.closed, second.closed])
   using client = await openMqtt(served.url)
   expect(await client.connect('one')).toBe(0)
-  // An authenticated connection does not count.
+  // An authenticated connection does not count towards the limit.
   using another = await openMqtt(served.url)
   expect(await another.connect('two')).toBe(0)
   await expect(openMqtt(served.url, [])).rejects.toThrow()

@@ -5,7 +5,10 @@ export const platformFunctions: readonly string[] = ['health', 'clusters', 'queu
 
 type ReleaseOptions = ReleaseOverrides & { signer?: 'stranger' | false }
 
-/** Starts a release registry, and sets its settings. Call it before `@platform/core/config` is imported, which reads them. */
+/**
+ * Starts a release registry, and stores its settings in the environment. Call this function before
+ * `@platform/core/config` is imported, because that module reads the settings.
+ */
 export async function startFeed(settings: Record<string, string> = {}) {
   const registry = await startReleaseRegistry()
   Object.assign(process.env, registry.settings, { PLAT_UPDATE_BAKE_SECONDS: '1' }, settings)

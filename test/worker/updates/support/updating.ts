@@ -104,7 +104,8 @@ export const endEventsOf = async ({ caller }: QueuedUpdate) =>
 export const readUpdateState = async () => parseUpdateState(await get(keys.updateState()))
 
 /**
- * Expects that an update has ended, and that job, state, events and target agree on one release. Returns its result.
+ * Expects that an update has ended, and that job, state, events and target agree on one release. Returns the output of
+ * the job.
  */
 export async function expectEnd(
   queued: QueuedUpdate,

@@ -5,7 +5,7 @@ import { secretOf } from '../provider.ts'
 import { hasPermanentId, type ProviderRecord, type ProviderSettings } from '../record.ts'
 import { bindService, openDirectory, subjectOf, valuesOf } from './ldap.ts'
 
-/** Finds the entry by its permanent id, so that it also finds a renamed or moved entry. */
+/** Searches by the permanent id, so that a renamed or moved entry is found. Without such an id, returns `unknown`. */
 export async function confirmEntry(
   provider: ProviderRecord,
   { subject }: Pick<User, 'subject'>,

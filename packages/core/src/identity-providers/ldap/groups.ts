@@ -70,7 +70,7 @@ async function confirmGroups(
   return groups.filter((_, index) => memberships[index])
 }
 
-/** Checks that the directory has the rule. Others ignore it, so that users would appear to have no groups. */
+/** Directories without the matching rule ignore it, so users would appear to have no groups. */
 export async function hasMatchingRule(client: Client): Promise<boolean> {
   const { searchEntries } = await client.search('', {
     scope: 'base',

@@ -106,7 +106,7 @@ function describeData(data: ErrorData, text: string): string {
 
 /** `now` is the time of the platform in seconds. */
 export function describeClaim(name: string, value: unknown, { now, expected }: ErrorData): string {
-  // A nonce binds a sign-in to its browser.
+  // The values are omitted, because a nonce binds a sign-in to its browser.
   if (name === 'nonce') return 'The claim nonce of the ID token is not the nonce of the request.'
   const start = `The claim ${name} of the ID token is ${asciiText(value)}`
   if (typeof value === 'number' && typeof now === 'number')

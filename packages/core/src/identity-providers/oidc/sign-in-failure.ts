@@ -6,7 +6,7 @@ interface FailureOptions extends ErrorOptions {
   problem?: ProviderProblem | undefined
 }
 
-/** Users see only the code. The cause and `detail` are logged. */
+/** Users see only the code. The cause and `detail` are logged; `detail` is reported together with `problem`. */
 export class SignInFailure extends Error {
   override readonly name = 'SignInFailure'
   readonly code: SignInError

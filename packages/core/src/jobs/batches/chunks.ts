@@ -5,7 +5,7 @@ import { create, getConsistent, type Item, type WriteItem } from '../../db/table
 import { compress, decompress } from '../../lib/compression.ts'
 
 /**
- * Jobs of an open batch are stored in compressed chunks of a few dozen, so that one transaction can accept 500 jobs. A
+ * The jobs of an open batch are stored in compressed chunks, so that one transaction can accept 500 jobs. A
  * chunk has one line per job: metadata, a tab, and the payload, which is empty if the previous job of the chunk has the
  * same one. The metadata refers to a cluster by its index in the batch's cluster list, which is a separate item.
  */
@@ -18,7 +18,7 @@ export interface PendingJob {
   payload: string
 }
 
-/** The usual maximum size. It is limited, because reading one job reads its whole chunk. */
+/** The usual maximum size before compression. It is limited, because reading one job reads its whole chunk. */
 const chunkBytes = 65_536
 /** A transaction has at most 100 writes; the batch's other items need the rest. */
 const maxChunks = 87

@@ -136,7 +136,10 @@ const store = (
   })
 }
 
-/** Returns the removal guard. Without target nodes, skips the first cluster, which the transaction checks. */
+/**
+ * Checks the clusters and target nodes, and returns the removal guard. If no job has target nodes, skips the first
+ * cluster, which the transaction checks.
+ */
 async function checkRequest(
   caller: Caller,
   clusterIds: readonly string[],

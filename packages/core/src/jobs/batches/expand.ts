@@ -57,12 +57,15 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
     }
     if (current !== undefined) await close(current, starts)
   } catch (error) {
-    // After contention, the next attempt of `expand` continues from the stored progress.
+    // After an error such as contention, the next attempt of `expand` continues from the stored progress.
     if (!(error instanceof PlatformError)) throw error
   }
 }
 
-/** Returns the clusters whose jobs wait in items of the inbox, because a cluster's record lists only a few jobs. */
+/**
+ * Returns the clusters whose jobs wait in items of the inbox: clusters with more jobs than their record can list, and
+ * all clusters of a batch that limits concurrency.
+ */
 function unlistedClusters({ maxConcurrency }: BatchRecord, pending: PendingJobs): Set<string> {
   const byCluster = Map.groupBy(pending.values(), ({ clusterId }) => clusterId)
   const hasMany = ({ length }: readonly PendingJob[]) => maxConcurrency !== undefined || length > maxListed
@@ -103,7 +106,7 @@ async function createNext(
     const counter = counters[failure.index - 1]
     if (counter === undefined) return undefined
     if (failure.item === undefined) removedIds.add(counter.clusterId)
-    // The jobs of this cluster cannot be listed. One further attempt is enough if no others are listed, either.
+    // The jobs of this cluster cannot be listed. If no other cluster lists jobs either, one further attempt is enough.
     else for (const { clusterId } of counters) unlistedIds.add(clusterId)
   }
 }

@@ -47,7 +47,7 @@ const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob
   isPending: true,
 })
 
-/** A job may move from a chunk to the table between two lookups. */
+/** A job may move from a chunk to a record of its own between two lookups. */
 const maxAttempts = 2
 
 export async function findJob<Stored>(

@@ -90,7 +90,7 @@ const finishedWrite = (batch: BatchRecord): WriteItem =>
     ],
   })
 
-/** Applies the limits of batches whose jobs have ended. The sweep repeats a run that was lost. */
+/** Applies the limits of batches of which at least one job has ended. The sweep repeats a run that was lost. */
 async function afterCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   const batchIds = [...countsByBatch(records)].filter(([, counts]) => countEnded(counts) > 0).map(([id]) => id)
   const batches = await batchesOf(organisationId, batchIds)

@@ -29,7 +29,7 @@ const BatchRecord = z.object({
   released: z.number().default(0),
   /** Number of jobs that ended while throttled and are not yet released. */
   heldEnded: z.number().default(0),
-  /** The number of jobs whose transition was projected; all other jobs are Queued. */
+  /** Numbers of jobs by status, from the projected transitions; all other jobs count as queued. */
   running: z.number().default(0),
   completed: z.number().default(0),
   failed: z.number().default(0),

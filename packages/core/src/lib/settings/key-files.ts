@@ -10,7 +10,7 @@ export interface TrustedKey {
   repositories?: readonly string[] | undefined
 }
 
-/** Each file contains one key; the file name is the name of the key. */
+/** Each file contains one key; the file name without `.pem` or `.pub` is the name of the key. */
 export const TrustedKeyFiles = z.string().transform((text, context): TrustedKey[] =>
   parseList(text).flatMap((file) => {
     const pem = readKeyFile(file)

@@ -78,16 +78,16 @@ export const Config = z.object({
     .string()
     .regex(/^(?:[0-9a-f]{64})?$/, 'must be the SHA-256 of the secret as 64 hexadecimal digits')
     .default(''),
-  /** `true`: requests that do not come through this CDN or proxy are rejected with 404. */
+  /** `true`: requests that do not come through the trusted CDN or proxy are rejected with 404. */
   PLAT_FRONT_REQUIRED: z.enum(['true', 'false']).default('false'),
   /** Where signed checkpoints of audit trails are written: `s3://bucket/prefix` or a folder. Empty: nowhere. */
   PLAT_AUDIT_CHECKPOINT_TARGET: AuditCheckpointTarget.default(''),
   PLAT_FAILPOINT: z.string().default(''),
   /** Repositories of the module catalog, comma-separated; `<registry>/*` if the registry lists its repositories. */
   PLAT_MODULE_SOURCES: ModuleSources.default(''),
-  /** Trusted public keys as JSON: `[{"name": "…", "pem": "…", "repositories": ["…"]}]`. */
+  /** Trusted public keys as JSON: `[{"name": "…", "pem": "…", "repositories": ["…"]}]`; see `TrustedKey`. */
   PLAT_MODULE_KEYS: TrustedKeys.prefault('[]'),
-  /** Allows modules without a trusted signature; the audit entry records it. */
+  /** Allows modules without a trusted signature; the audit entry then contains `not verified`. */
   PLAT_ALLOW_UNVERIFIED_MODULES: z.enum(['true', 'false']).default('false'),
   PLAT_MODULE_RUNTIME: z.enum(['hosted', 'lambda']).default('hosted'),
   /** Time until another worker takes over an operation whose worker has failed. */
@@ -101,7 +101,7 @@ export const Config = z.object({
   PLAT_MODULE_HOST_TOKEN: z.string().default(''),
   /** Lambda only: the repository for copies of module images. */
   PLAT_MODULE_REPOSITORY: z.string().default(''),
-  /** `ecr`: each repository must be created and made accessible to Lambda. */
+  /** `ecr`: the platform creates each repository and lets Lambda read it. */
   PLAT_MODULE_REGISTRY: z.enum(['ecr', 'plain']).default('plain'),
   PLAT_MODULE_ROLE: z.string().default(''),
   /** Lambda only: the log group of modules. Empty: one log group per function. */
@@ -109,7 +109,7 @@ export const Config = z.object({
   PLAT_MODULE_PREFIX: z.string().default('platform-mod'),
   /** Private registries that images may come from: `host:port`, comma-separated. */
   PLAT_REGISTRY_ALLOW: OutboundAllowlist.default(''),
-  /** Prefix of the secrets of identity providers: `<prefix>/<provider>`. */
+  /** Prefix of the secrets of identity providers: `<prefix>/<provider id>/<random digits>`. */
   PLAT_SECRET_IDENTITY_PREFIX: z.string().default('platform/identity'),
   /** Repository of platform releases as `registry/repository`. Empty disables updates. */
   PLAT_RELEASE_SOURCE: ReleaseSource.default(''),
@@ -135,7 +135,7 @@ export const Config = z.object({
   PLAT_LIMIT_SIGN_IN_USER_PER_HOUR: integer(100, 1, 1_000_000),
   PLAT_LIMIT_SIGN_IN_ADDRESS_PER_MINUTE: integer(20, 1, 1_000_000),
   PLAT_LIMIT_SIGN_INS_PER_MINUTE: integer(30, 1, 1_000_000),
-  /** Applies separately to each step of an identity provider sign-in, per address. */
+  /** Applies per process and client network, separately to each public endpoint of identity provider sign-ins. */
   PLAT_LIMIT_SIGN_IN_STEP_PER_MINUTE: integer(60, 1, 1_000_000),
   PLAT_LIMIT_SETUP_PER_MINUTE: integer(10, 1, 1_000_000),
   PLAT_LIMIT_REFRESH_PER_MINUTE: integer(30, 1, 1_000_000),

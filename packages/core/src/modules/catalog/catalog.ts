@@ -32,7 +32,10 @@ export async function readCatalog(): Promise<Catalog> {
   }
 }
 
-/** Writes the scan, and the repositories that differ from `before`. Of concurrent scans, the last one wins. */
+/**
+ * Writes the scan and the repositories that differ from `before`, and removes those that are no longer listed. Of
+ * concurrent scans, the last one wins.
+ */
 export async function storeCatalog({ repositories, scan }: Required<Catalog>, before: Catalog): Promise<void> {
   const references = new Set(repositories.map(({ reference }) => reference))
   const removedRepositories = before.repositories.filter(({ reference }) => !references.has(reference))
@@ -45,7 +48,7 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   for (const batch of chunk(removals, 100)) await transact(batch)
 }
 
-/** Allows frequent reads and thousands of modules. No updates are shown for modules beyond the limit. */
+/** Allows frequent reads and thousands of modules. Updates of modules beyond the limit are not counted. */
 const maxLatestBytes = 100_000
 
 /** The result is stored with the scan, so that counting updates reads one item instead of the catalog. */
@@ -75,7 +78,7 @@ function itemOf({ reference, sourceIndex, releases, others = [] }: CatalogReposi
   return { ...keys.catalogRepository(reference), reference, sourceIndex, releases: newest, ...othersField }
 }
 
-/** Skips elements that exceed the limit. */
+/** Omits the element whose addition exceeds the limit, and all later ones. */
 function jsonWithin(elements: readonly object[], limitBytes: number): string {
   let bytes = 0
   const texts = elements.map((element) => JSON.stringify(element))

@@ -14,7 +14,7 @@ export const CatalogRelease = z.object({
   verifiedBy: z.string().optional(),
   reason: z.string().optional(),
   createdAtMs: z.number().optional(),
-  /** Set if the tag refers to an index: the image for this platform. Index and image may be signed independently. */
+  /** Set if the tag refers to an index: the digest of the image that `readImage` selects. Each digest may be signed. */
   imageDigest: z.string().optional(),
 })
 export type CatalogRelease = z.infer<typeof CatalogRelease>
@@ -29,7 +29,7 @@ export type InvalidRelease = z.infer<typeof InvalidRelease>
 
 export const CatalogRepositoryRecord = z.object({
   reference: z.string(),
-  /** The index of its source in the settings. The first source of a module takes precedence. */
+  /** The index of its source in the settings. Earlier sources take precedence; see `latestOf`. */
   sourceIndex: z.number(),
   /** Newest first. */
   releases: jsonString(z.array(CatalogRelease)),

@@ -12,7 +12,7 @@ interface ItemOutcome {
 const options = { maxItemSize: MAX_ITEM_BYTES, createTableMs: 0 }
 const notFoundError = Object.assign(new Error('Not found'), { name: 'NotFoundError' })
 
-/** Calls run one at a time, so an action has exclusive access to its item without a lock. */
+/** Actions run synchronously, so an action has exclusive access to its item or table without a lock. */
 function lock(_key: string, run: (release: <T>(done: T) => T) => void): void {
   run((done) => done)
 }

@@ -3,7 +3,7 @@ import { itemSize } from './item-size.ts'
 
 const WRITE_UNIT_BYTES = 1024
 const READ_UNIT_BYTES = 4096
-/** A transaction consumes twice the capacity, because it prepares and commits each item. */
+/** A transaction consumes twice the capacity of the table, because it prepares and commits each item. */
 export const TRANSACTION_FACTOR = 2
 
 /** Capacity units that a call consumes: of one table and of each of its indexes. */
@@ -42,7 +42,7 @@ export function transactionCost(cost: Cost): Cost {
   return { ...cost, table: cost.table * TRANSACTION_FACTOR }
 }
 
-/** Sums the costs of several calls by table. */
+/** Sums the costs of the items of one call by table. */
 export class Bill {
   readonly #costs = new Map<string, Cost>()
 

@@ -23,7 +23,7 @@ function createOnDisk(dataDir: string): Database {
   })
 }
 
-/** Free disk space that is needed to open the store, which moves records from its log to its tables. */
+/** Free disk space that opening the store requires, because opening moves records from the log to tables. */
 const minReopenBytes = 64 * MEBIBYTE
 
 /**

@@ -29,7 +29,7 @@ export class Responder {
     this.#accessKeyId = accessKeyId
   }
 
-  /** Never rejects: an error becomes an error response. */
+  /** Never rejects: an error becomes an error response, except `NoResponse`, which leaves the call unanswered. */
   async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       send(response, await this.#respond(request))

@@ -33,7 +33,6 @@ export function indexChanges(
   return changes
 }
 
-/** Local indexes come first. */
 export function indexesOf(table: TableDescription): { index: SecondaryIndex; isLocal: boolean }[] {
   const local = (table.LocalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: true }))
   const global = (table.GlobalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: false }))
@@ -56,7 +55,7 @@ function rowOf(table: TableDescription, index: SecondaryIndex, item: Item | unde
   return { key, row, bytes: itemSize(row) }
 }
 
-/** The attribute of an item that is older than the index may have another type. */
+/** An item whose attribute has another type than the index key is not in the index. */
 function hasKeyAttribute(table: TableDescription, attribute: string, item: Item): boolean {
   const type = table.AttributeDefinitions.find(({ AttributeName }) => AttributeName === attribute)!.AttributeType
   return Boolean(item[attribute]?.[type])

@@ -35,7 +35,7 @@ export function expiryRangeUntil(nowSeconds: number) {
   return { gte: 'expiry~', lt: `expiry~${String(nowSeconds + 1).padStart(SECONDS_DIGITS, '0')}` }
 }
 
-/** The range of token records that are due at `nowMs`. */
+/** The range of token-expiry records that are due at `nowMs`. */
 export function tokenExpiryRangeUntil(nowMs: number) {
   return { gte: 'token-expiry~', lt: `token-expiry~${String(nowMs + 1).padStart(MILLISECONDS_DIGITS, '0')}` }
 }

@@ -38,7 +38,7 @@ export interface DynamoDbOptions {
   dataDir?: string
   /** Port on 127.0.0.1; a free port by default. */
   port?: number
-  /** If given, requests must be signed with this access key. */
+  /** If given, HTTP requests must name this access key in their signature, which is not verified. */
   accessKeyId?: string
   hooks?: DynamoDbHooks | undefined
   /** Called for internal errors; writes to standard error by default. */

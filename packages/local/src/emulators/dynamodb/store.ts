@@ -48,7 +48,7 @@ const writeWithItems = (commits: CommitLog): IndexWriter => ({
   close: () => undefined,
 })
 
-/** Writes the changes, if any, and waits until the values that they are based on are on the disk. */
+/** Writes the changes to the disk. Without changes, waits until all values that `latest` returned are on the disk. */
 export function finish(store: Store, changes: Changes): Promise<void> {
   return changes.size > 0 ? store.commits.commit(changes) : store.commits.settled()
 }

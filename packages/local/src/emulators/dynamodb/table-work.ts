@@ -9,8 +9,8 @@ const RECORDS_PER_BATCH = 250
 type Step = (store: Store, stored: StoredTable, signal: AbortSignal) => Promise<void>
 
 /**
- * Runs the slow part of table changes in the background. The table's status records the remaining work, so that it
- * continues after a crash.
+ * Runs the slow part of table changes in the background. The stored status of the table or its time to live records the
+ * remaining work, so that the work continues after a crash.
  */
 export class TableWork {
   readonly #stopController = new AbortController()

@@ -6,7 +6,7 @@ export type JsonObject = Record<string, unknown>
 const maximumBodyBytes = 8 * 1024 * 1024
 const loopbackHost = /^(127\.0\.0\.1|localhost)(:\d+)?$/
 
-/** Rejects requests of a web page whose host name resolves to this machine. */
+/** Accepts only loopback hosts, so that a web page whose host name resolves to this machine is rejected. */
 export function requireLoopbackHost(request: IncomingMessage): void {
   if (!loopbackHost.test(request.headers.host ?? '')) {
     throw new AwsServiceError(

@@ -19,7 +19,7 @@ export interface AwsService {
   contentType: string
   /** Prefix of error codes in `__type`. */
   errorNamespace: string
-  /** If given, requests must be signed with this access key. */
+  /** If given, HTTP requests must name this access key in their signature, which is not verified. */
   accessKeyId?: string | undefined
   /** Throws `AwsServiceError` for an error that AWS would return. */
   respond(call: AwsCall): JsonObject | Promise<JsonObject>

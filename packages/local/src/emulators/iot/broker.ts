@@ -8,7 +8,10 @@ import { Connection, type Hub, maxPacketBytes } from './connection.ts'
 import { type AuthorizerEvent, authorizerEvent, type DisconnectReason, type PresenceEvent } from './events.ts'
 import { Authorization } from './policy.ts'
 
-/** A broker for MQTT over WebSockets that behaves like AWS IoT Core with a custom authorizer. It keeps no state. */
+/**
+ * A broker for MQTT over WebSockets that behaves like AWS IoT Core with a custom authorizer. It stores no sessions and
+ * no messages.
+ */
 export interface Broker {
   /** Takes over the socket of an HTTP request. Returns false, and leaves the socket, if too many are open. */
   accept: (request: IncomingMessage, socket: Duplex, head: Buffer, address: string) => boolean
@@ -16,7 +19,7 @@ export interface Broker {
   publish: (topic: string, payload: Buffer) => void
   /** Number of authenticated connections. */
   count: () => number
-  /** Closes all connections without events. */
+  /** Closes all authenticated connections, without events. */
   close: () => void
 }
 

@@ -4,7 +4,7 @@ import type { RawData, WebSocket } from 'ws'
 import type { DisconnectReason } from './events.ts'
 import { type Authorization, isAllowed, type Policy } from './policy.ts'
 
-/** The limits of AWS IoT, but lower ones for sizes, because wake-ups have no content. */
+/** Limits of AWS IoT, but lower ones for sizes, because wake-ups have no content. AWS IoT has no `maxEarlyPackets`. */
 export const maxPacketBytes = 8192
 const maxBufferedBytes = 65_536
 const maxEarlyPackets = 8
@@ -19,7 +19,7 @@ const connackCodes = { accepted: 0, otherVersion: 1, invalidClientId: 2, unavail
 /** The part of the broker that a connection uses. */
 export interface Hub {
   authorize: (connection: Connection, request: IConnectPacket) => Promise<Authorization>
-  /** Closes an older connection with the same client id. */
+  /** Registers an accepted connection, closes an older one with the same client id, and reports the event. */
   onOpen: (connection: Connection) => void
   /** Called once for each open connection that closes with a reason. */
   onClose: (connection: Connection, reason: DisconnectReason) => void
@@ -61,11 +61,11 @@ export class Connection {
   }
 
   send(bytes: Buffer): void {
-    // Messages of QoS 0 may be lost, so those to a slow client are dropped.
+    // A slow client loses messages, which QoS 0 permits, and replies.
     if (this.#socket.bufferedAmount < maxBufferedBytes) this.#socket.send(bytes)
   }
 
-  /** Without a reason, the hub is not notified. */
+  /** Without a reason, `onClose` of the hub is not called. */
   close(reason?: DisconnectReason): void {
     if (this.#state === 'closed') return
     const wasOpen = this.#state === 'open'

@@ -14,7 +14,7 @@ export interface SecretsManagerOptions {
   port?: number
   /** Region in the ARNs. */
   region?: string
-  /** If given, requests must be signed with this access key. */
+  /** If given, HTTP requests must name this access key in their signature, which is not verified. */
   accessKeyId?: string
   /** Clock in milliseconds. */
   nowMs?: () => number

@@ -2,8 +2,8 @@ import type { Persistence, Store } from './fauxqs.ts'
 
 export interface Journal extends Persistence {
   /**
-   * Stores all changes of `work` together, or none. With `isSynced`, they also survive a power failure; without it, only
-   * the end of the process.
+   * Stores all changes of `work` together, or none. Stored changes survive a crash of the process and, with `isSynced`,
+   * a power failure.
    */
   atomically<Result>(work: () => Result, isSynced: boolean): Result
   /** Loads the stored queues into an empty store. */

@@ -12,7 +12,7 @@ export interface SqsOptions {
   /** 0, the default, selects a free port. */
   port?: number
   hooks?: SqsHooks | undefined
-  /** If given, requests must be signed with this access key. */
+  /** If given, HTTP requests must name this access key in their signature, which is not verified. */
   accessKeyId?: string
 }
 

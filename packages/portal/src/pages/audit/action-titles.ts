@@ -1,4 +1,4 @@
-/** The actions that the platform records, with the meaning of each. */
+/** The actions that the platform records in the audit trail, with their titles. */
 export const actionTitles: Readonly<Record<string, string>> = {
   'access.denied': 'Request denied',
   'audit.export': 'Audit trail exported',

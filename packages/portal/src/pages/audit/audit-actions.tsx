@@ -196,7 +196,7 @@ export function ExportMenu() {
   )
 }
 
-// The `Link` header of each part refers to the next one.
+// The `Link` header of each part except the last refers to the next part.
 async function fetchParts(format: Format['name']): Promise<string[]> {
   const parts: string[] = []
   let next: string | undefined = `/api/v1/platform/audit/export?format=${format}`

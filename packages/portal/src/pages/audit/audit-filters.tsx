@@ -24,7 +24,7 @@ export function AuditFilters({ filter, onChange }: { filter: AuditFilter; onChan
   const [draft, setDraft] = useFilterDraft(filter)
   const actor = draft.actor === filter.actor ? (username ?? draft.actor) : draft.actor
   const people = usePersonCompletions(actor)
-  // The platform filters by id. Other actors than users have no name.
+  // The platform filters by id. Actors other than users have no name.
   const apply = () => onChange(filterOf({ ...draft, actor: people.idOf(draft.actor) }))
   const field = (name: keyof AuditFilter) => ({
     name,

@@ -18,7 +18,6 @@ interface BulkProps {
   onClose: () => void
 }
 
-/** Changes labels of many clusters. */
 export function BulkLabels(props: BulkProps) {
   const edit = useLabelChange()
   const start = () => {
@@ -38,7 +37,6 @@ export function BulkLabels(props: BulkProps) {
   )
 }
 
-/** Moves many clusters to a site. */
 export function BulkMove(props: BulkProps) {
   const [siteId, setSiteId] = useDraft('site', '')
   const start = () => {
@@ -61,7 +59,7 @@ interface BulkFormProps extends BulkProps {
   verb: string
   doneText: string
   children: ReactNode
-  /** The key identifies the change. Throws if the input is incomplete. */
+  /** Returns the change. Its `key` is the same for equal input. Throws `ApiError` if the input is incomplete. */
   start: () => BulkChange
 }
 

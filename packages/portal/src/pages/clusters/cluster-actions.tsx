@@ -94,7 +94,7 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
   )
 }
 
-// Only changed fields are sent, because other users may have changed the others.
+// Only changed fields are sent, because other users may have changed the other fields.
 const changeOf = (cluster: Cluster, name: string, siteId: string): Schemas['ClusterUpdate'] => ({
   ...(name.trim() !== cluster.name && { name }),
   ...(siteId !== (cluster.siteId ?? '') && { siteId: siteId || null }),

@@ -11,7 +11,6 @@ type Query<Path extends '/api/v1/clusters' | '/api/v1/nodes'> = NonNullable<path
 const bothOrders = <const Field extends string>(fields: readonly Field[]) =>
   fields.flatMap((field) => [field, `-${field}` as const])
 
-/** Orders of the cluster list. */
 export const clusterSorts = bothOrders([
   'name',
   'registeredAt',
@@ -25,7 +24,6 @@ export const clusterSorts = bothOrders([
   'relayVersion',
 ]) satisfies Query<'/api/v1/clusters'>['sort'][]
 
-/** Orders of the node list. */
 export const nodeSorts = bothOrders([
   'name',
   'os',

@@ -26,7 +26,7 @@ interface ListProps extends NoMatchesProps {
 
 export function ClusterList({ filter, sort, onSort, onClear }: ListProps) {
   const { columns, ...chosen } = useClusterColumns()
-  // The jobs cost another read of the platform, so they are requested only if they are shown.
+  // The last jobs need another read by the platform, so they are requested only if their column is shown.
   const include = chosen.names.includes('job') ? ('lastJob' as const) : undefined
   // Another filter starts another selection.
   const filterKey = JSON.stringify(filter)

@@ -68,8 +68,8 @@ async function nameOf(id: string): Promise<string | null> {
 export const clusterNameKey = ['clusters', 'name']
 
 /**
- * The name of a cluster, or undefined until it is loaded and for removed clusters. All rows of a list share one
- * request.
+ * The name of a cluster; undefined until it is loaded, and for removed clusters. One request loads up to 100 names that
+ * are needed at the same time.
  */
 export const useClusterName = (clusterId: string | undefined): string | undefined =>
   useQuery({
@@ -84,7 +84,7 @@ export const useClusterName = (clusterId: string | undefined): string | undefine
 export const knownName = (clusterId: string): string =>
   queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
 
-/** All clusters that match a filter. */
+/** Returns all clusters that match a filter, and caches their names. */
 export async function matchingClusters(filter: ClusterFilter): Promise<ClusterSummary[]> {
   const found = await allPages((paging) =>
     unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } })),

@@ -9,7 +9,7 @@ import styles from './clusters.module.css'
 import { type Labels, useKnownLabels } from './label-queries.ts'
 import { keyCompletions, labelText, valueCompletions } from './selector-completions.ts'
 
-/** Labels to set, and labels to remove, which are null. */
+/** The new values of labels by key. Null removes a label. */
 export type LabelChange = Record<string, string | null>
 
 /** The labels that a change sets. */

@@ -78,7 +78,7 @@ export function targetChangedError(count: unknown, expectedCount: number): ApiEr
 /** The maximum number of ids in a target. */
 const maxTargetIds = 10_000
 
-/** Counts the clusters of a target by status before an operation starts. */
+/** Counts the clusters of a target by status before an action on the target starts. */
 export const reviewQuery = (target: Target) =>
   queryOptions({
     queryKey: [...targetsKey, 'review', target],

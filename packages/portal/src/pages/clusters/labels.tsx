@@ -37,7 +37,7 @@ export function LabelSummary({ labels }: { labels: Labels }) {
   )
 }
 
-/** All labels of a cluster. Each links to the clusters that have it. */
+/** All labels of a cluster. Each links to the clusters that have the same label. */
 export function LabelsCard({ cluster }: { cluster: Cluster }) {
   const mayWrite = useHasPermission('clusters:write')
   const [isEditing, setIsEditing] = useState(false)

@@ -51,7 +51,6 @@ const statusOptions = [{ value: '', label: 'All' }, ...statusNames.map((each) =>
 
 interface ProgressProps {
   update: Update
-  /** When the update was read. */
   loadedAtMs: number
 }
 
@@ -84,7 +83,7 @@ function Progress({ update, loadedAtMs }: ProgressProps) {
   )
 }
 
-/** The clusters by status. Without a choice, it shows the relays that rolled back, if there are any. */
+/** Lists the clusters with the chosen status. The default is `RolledBack` if any relay rolled back, else all. */
 function Clusters({ update: { id, counts }, loadedAtMs }: ProgressProps) {
   const [chosen, setChosen] = useState<string>()
   const chosenStatus = chosen ?? (counts.rolledBack > 0 ? 'RolledBack' : '')

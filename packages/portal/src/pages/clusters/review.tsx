@@ -17,7 +17,7 @@ interface ReviewProps {
   awayNote: string
   onClose: () => void
   onConfirm: (reviewed: ReviewedTarget) => Promise<unknown>
-  /** The progress, once it has started. */
+  /** The progress, once the action has started. */
   children?: ReactNode
 }
 
@@ -29,7 +29,7 @@ export function Review({ target, verb, awayNote, onClose, onConfirm, children }:
       await onConfirm(reviewed)
     } catch (error) {
       if (isApiError(error, 'target_changed')) throw targetChangedError(error.body['resolvedCount'], reviewed.count)
-      // A cluster was removed.
+      // A cluster of the target was removed, so the clusters are counted again.
       if (isApiError(error, 'cluster_forbidden')) refreshTargets()
       throw error
     }

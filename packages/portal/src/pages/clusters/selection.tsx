@@ -127,7 +127,7 @@ function BulkActions({ targetOf: find }: { targetOf: () => Promise<Target> }) {
 async function targetOf(filter: ClusterFilter, { ids, isAll }: Selection): Promise<Target> {
   if (!isAll) return { clusterIds: [...ids] }
   const { selector, ...others } = filter
-  // A target has no other filters.
+  // A target cannot contain filters other than the selector.
   if (isFiltered(others)) return { clusterIds: (await matchingClusters(filter)).map(({ id }) => id) }
   return selector === undefined ? { all: true } : { selector }
 }

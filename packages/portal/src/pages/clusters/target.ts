@@ -37,7 +37,7 @@ const missingTexts: Record<TargetKind, string> = {
   all: '',
 }
 
-/** Throws `ApiError` if the input is incomplete, or if its clusters are not counted yet. */
+/** Throws `ApiError` if the input is incomplete, no cluster matches, or the clusters are not counted yet. */
 export function completeTarget(input: TargetInput, count: number | undefined): { target: Target; count: number } {
   const target = targetOf(input)
   if (target === undefined) throw incompleteError(missingTexts[input.kind])

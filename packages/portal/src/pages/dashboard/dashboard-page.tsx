@@ -14,7 +14,7 @@ import { type Range, rangeList, rangeNames, useRange } from './widgets/history-c
 
 const loadEditing = () => import('./editing.tsx')
 
-// Without the list of first steps, the page is still useful.
+// If the list of first steps cannot be loaded, the page is shown without the list.
 const fallbackModule = { default: ({ otherwise }: { otherwise?: ReactNode }) => otherwise }
 const GettingStarted = lazy(() =>
   import('./getting-started.tsx').then(

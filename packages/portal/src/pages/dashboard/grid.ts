@@ -15,7 +15,7 @@ export interface GridPosition {
   y: number
   w: number
   h: number
-  /** The widget shows only clusters with these labels. */
+  /** The widget shows only clusters that match this label selector. */
   selector?: string
 }
 

@@ -54,7 +54,7 @@ export function GroupDiff({ groups }: { groups: readonly Group[] }) {
 
 function Diff({ jobIds }: { jobIds: readonly [string, string] }) {
   const query = useQueries({
-    // The cache may have a job from before its end.
+    // The cached job may be older than its end, so ended jobs have their own key.
     queries: jobIds.map((id) => ({ ...jobQuery(id), queryKey: ['jobs', 'ended', id], staleTime: Infinity })),
     combine: (results) => {
       const outputs = results.flatMap(({ data }) => (data === undefined ? [] : [plainLines(data.result?.output ?? '')]))

@@ -109,7 +109,8 @@ interface JobFormProps {
 }
 
 function JobForm({ from = '', draft, target: initialTarget, isExample = false, onClear }: JobFormProps) {
-  // A script that is entered before choosing clusters on other pages is kept, but not the clusters.
+  // The key of the script does not contain the target, so the script is kept when the user selects clusters on another
+  // page.
   const source = JSON.stringify(initialTarget)
   const [script, setScript] = useDraft(`script ${from}`, draft.script, { isKept: true })
   const [target, setTarget] = useDraft(`target ${source}`, initialTarget, { isKept: true })
@@ -210,7 +211,7 @@ interface SubmittedTarget {
   onlyId: string | undefined
 }
 
-/** Submits the form. If one of several batches cannot be submitted, `onRest` is called with the remaining clusters. */
+/** Submits the form. If a batch after the first cannot be submitted, `onRest` is called with the remaining clusters. */
 function useSubmit(onRest: (clusterIds: string[]) => void) {
   const navigate = useNavigate()
   const [submitted, setSubmitted] = useState<string[]>([])

@@ -3,7 +3,7 @@ import { lostText, type OutputRow, sourceOf } from './output.ts'
 import { endStyle, finalLine, plainText, type Style } from './terminal-text.ts'
 
 export interface OutputLine {
-  /** Undefined for a note, and for the rest of a long line. */
+  /** Line number, from 1. Undefined for a note, and for the rest of a long line. */
   number?: number
   /** Terminal output with escape sequences. */
   text: string
@@ -99,7 +99,7 @@ function partsOf(line: string): string[] {
   return [...parts, rest]
 }
 
-/** A pattern that finds a text literally, in upper and lower case; undefined for an empty text. */
+/** A pattern that finds a text literally, ignoring case; undefined for an empty text. */
 export const patternOf = (text: string): RegExp | undefined =>
   text === '' ? undefined : new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`), 'gi')
 

@@ -149,7 +149,7 @@ function SearchTools({
   )
 }
 
-// The browser can only find lines that are rendered.
+// Ctrl+F and ⌘F move the focus to the search field, because the browser can find only lines that are rendered.
 function useFindShortcut(frame: { current: HTMLElement | null }): void {
   useEffect(() => {
     const element = frame.current

@@ -30,7 +30,7 @@ export function ScriptEditor({ initial, onChange, labelledBy }: ScriptEditorProp
   )
 }
 
-// A user who has already moved the focus keeps it there. The shell moves it to the new page.
+// Whether the user has not moved the focus. When a page opens, the shell moves the focus to `main`.
 const isUnfocused = (): boolean => document.activeElement === document.body || document.activeElement?.id === 'main'
 
 // The content security policy blocks style elements, so the editor is in a shadow root, where it uses constructable

@@ -104,7 +104,7 @@ export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
     // For an upgrade, the user allows events in the details of the module.
     const isUpgrade = modules?.items.some(({ id }) => id === installation.moduleId) === true
     if (!mayAllow || installation.events.length === 0 || isUpgrade) return finish(installation)
-    // This resets an earlier decision. It would otherwise apply to the reinstalled module if the user closed the dialog.
+    // Resets an earlier decision, which would apply to the reinstalled module if the user closed the dialog.
     await setEvents(installation.moduleId, [])
     setAccepted(installation)
   }
@@ -146,7 +146,7 @@ interface EventsDialogProps {
   onClose: () => void
 }
 
-/** The events of an image are known only after it was read. */
+/** Asks for the events separately, because they are known only after the platform has read the image. */
 function EventsDialog({ accepted: { moduleId, events }, onClose }: EventsDialogProps) {
   const [allowed, setAllowed] = useState<string[]>([])
   const save = async () => {

@@ -16,10 +16,10 @@ import { isModulePath } from './bridge/module-path.ts'
 import styles from './module-frame.module.css'
 import { moduleQuery, pageQuery } from './use-modules.ts'
 
-/** The page of a module in a frame. The module handles the paths below it. */
+/** The page of a module in a frame. The module handles all paths below `/modules/$moduleId`. */
 export function ModuleFramePage() {
   const { moduleId } = useParams({ from: '/signed-in/modules/$moduleId/$' })
-  // Unlike `pathname`, this is not decoded.
+  // Unlike `pathname`, `publicHref` is not decoded.
   const address = useLocation({ select: ({ publicHref }) => publicHref })
   const path = address.replace(/#.*/s, '')
   const isModuleAddress = isModulePath(path, [`/modules/${moduleId}`])

@@ -12,7 +12,10 @@ const expiredToken =
 const noResponse =
   'The platform did not respond. Try again: nothing is done twice. If setup is already complete, the sign-in page opens.'
 
-/** Returns the command that prints the token. The API returns it when the token is missing. Throws any other error. */
+/**
+ * Returns the command that prints the token. The API returns the command when the token is missing. Throws any other
+ * error.
+ */
 export async function howToRetrieve(): Promise<string> {
   const emptyForm = { platformName: '', timezone: '', publicUrl: '', adminUsername: '', adminEmail: '' }
   try {
@@ -21,7 +24,7 @@ export async function howToRetrieve(): Promise<string> {
     if (error instanceof ApiError && typeof error.body['howToRetrieve'] === 'string') return error.body['howToRetrieve']
     throw error
   }
-  // An empty token cannot be accepted.
+  // The platform never accepts an empty token, so a success is unexpected.
   throw new ApiError(200, {})
 }
 

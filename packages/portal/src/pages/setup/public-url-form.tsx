@@ -17,7 +17,7 @@ async function save(values: Record<string, string>): Promise<void> {
   showToast('Public address saved', 'Register the new redirect addresses at your identity providers.')
 }
 
-/** Changes the public address. It needs `platform:admin`. */
+/** Changes the public address. Requires the permission `platform:admin`. */
 export function PublicUrlForm() {
   const { publicUrl = '' } = useSuspenseQuery(configurationQuery).data
   return (

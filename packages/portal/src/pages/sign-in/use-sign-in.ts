@@ -65,7 +65,7 @@ export function useSignIn() {
   return { signInWithPassword, failure: isExchanging ? undefined : failure, returnTo, isExchanging }
 }
 
-// Error codes of a sign-in with an identity provider.
+// Messages by error code of a sign-in with an identity provider.
 const providerMessages: Readonly<Record<string, string>> = {
   sign_in_expired: 'The sign-in expired or was started in another browser. Start again.',
   provider_unavailable: 'This provider is disabled. Choose another one or contact an administrator.',

@@ -32,13 +32,13 @@ function usePeople(): Person[] | undefined {
 const loadPeople = (signal: AbortSignal): Promise<Person[]> =>
   allPages((query) => unwrap(api.GET('/api/v1/users', { params: { query }, signal })), maxPages)
 
-/** The user name for an id of one of the newest users. */
+/** The user name for an id, if this is the id of the caller or of one of the newest users. */
 export const useUsername = (userId: string | undefined): string | undefined =>
   usePeople()?.find(({ id }) => id === userId)?.username
 
 /**
- * The name of a user, or undefined if the caller may not read users, or the user was removed. The names
- * of the newest users are loaded together; others are loaded one by one.
+ * The name of a user; undefined until it is loaded, if the user was removed, or if the caller may not read other users.
+ * The names of the newest users are loaded together; others are loaded one by one.
  */
 export function useUserName(userId: string): string | undefined {
   const people = usePeople()

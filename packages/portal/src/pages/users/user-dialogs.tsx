@@ -98,7 +98,7 @@ function EditForm({ user, onClose }: { user: User; onClose: () => void }) {
   const hasNoRoles = roles.length === 0
   const save = async ({ email = '', password = '' }: FormValues) => {
     if (hasNoRoles) return false
-    // Only changed fields are sent, because other users may have changed the others.
+    // Only changed fields are sent, because other users may have changed the other fields.
     const body = {
       ...(email.trim() !== before.email && { email: email.trim() }),
       ...(roles.toSorted().join() !== before.roles.toSorted().join() && { roles }),

@@ -21,7 +21,7 @@ export interface LifecycleResult {
   error?: { code: ModuleErrorCode; message: string }
   warnings: string[]
   subscriptions: string[]
-  /** Events that the module published while its hooks ran. */
+  /** Events that the module published in responses to hooks and probes. */
   published: PublishedEvent[]
 }
 

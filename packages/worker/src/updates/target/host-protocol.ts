@@ -3,7 +3,8 @@ import * as z from 'zod'
 
 /**
  * The protocol between functions and the one-machine platform that replaces them: HTTP on loopback, with a token that
- * the platform generates at startup. Each call corresponds to a method of `UpdateTarget`, and is idempotent like it.
+ * the platform generates at startup. Each call implements a method of `UpdateTarget`, or a part of `stage`, and is
+ * idempotent.
  *
  * | call             | body                            | response                                                |
  * | ---------------- | ------------------------------- | ------------------------------------------------------- |

@@ -31,8 +31,8 @@ interface ServingFunction extends AliasState {
 
 /**
  * Returns the release of all functions. If the functions are of different releases, a commit or its reversal was
- * interrupted. The functions whose aliases still have a share then identify the release before it. Throws a final
- * `TargetError` if the state cannot be explained.
+ * interrupted. The functions whose aliases still have a share then identify the release before it; without such
+ * functions, throws a final `TargetError`. Returns the version `unknown` if no function reports its release.
  */
 export async function servingRelease(control: AliasControl, aliases: AliasStates): Promise<InstalledRelease> {
   const states: ServingFunction[] = []

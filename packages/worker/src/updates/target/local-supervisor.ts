@@ -10,7 +10,7 @@ export interface LocalSupervisorOptions {
 }
 
 const invokeLimitMs = 30_000
-/** A call waits for the previous one, and each takes up to a minute if the functions of a release do not start. */
+/** A call may wait for the previous one, and each takes up to a minute if the functions of a release do not start. */
 const callLimitMs = 130_000
 
 type Body = object | Uint8Array<ArrayBuffer>

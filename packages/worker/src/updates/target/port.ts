@@ -47,7 +47,7 @@ export interface UpdateTarget {
   invoke: (release: InstalledRelease, functionName: string, event: unknown) => Promise<unknown>
   /**
    * Counts the requests since `sinceMs` that a release has not answered, except `invoke` calls. Returns undefined if
-   * the host cannot report them in time.
+   * the host cannot count them in time or does not run the release.
    */
   unanswered: (release: InstalledRelease, sinceMs: number) => Promise<InFlightStats | undefined>
   /**

@@ -6,7 +6,7 @@ import { clusterStatuses, noClusters } from '../../clusters/cluster-filter.ts'
 
 /** Settings of a widget. */
 export interface WidgetProps {
-  /** Only clusters with these labels. */
+  /** A label selector. The widget shows only the clusters that match it. */
   selector?: string | undefined
 }
 

@@ -12,7 +12,7 @@ const key = 'platform/relay-version'
 const maxVersions = 20
 const maxNames = 3
 
-/** A line that names clusters whose relays are much older than the platform. */
+/** A line that names clusters whose relays are outdated, as defined by `isOutdated`. */
 export function OutdatedRelays() {
   const { version } = useSuspenseQuery(configurationQuery).data
   const { data } = useQuery({
