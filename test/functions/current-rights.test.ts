@@ -45,7 +45,7 @@ const cells = operations
   .filter((operation) => isProtected(operation) && isChanging(operation))
   .flatMap((operation, index) =>
     changeNames
-      .filter((_, at) => isLong || operation.name.endsWith('/jobs') || index % changeNames.length === at)
+      .filter((_, at) => isLong || /\/jobs(\/batch)?$/.test(operation.name) || index % changeNames.length === at)
       .map((change) => [change, operation.name] as const),
   )
 

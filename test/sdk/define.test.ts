@@ -64,6 +64,8 @@ test.for([
   ['an empty id', { ...validModule, id: '' }, '""'],
   ['a version that is not SemVer', { ...validModule, version: '1.0' }, '1.0'],
   ['text after the version', { ...validModule, version: '1.2.3junk' }, '1.2.3junk'],
+  ['a leading zero in the version', { ...validModule, version: '01.2.3' }, '01.2.3'],
+  ['an underscore in the version', { ...validModule, version: '1.2.3-a_b' }, '1.2.3-a_b'],
   ['an invalid name of a health check', { ...validModule, healthChecks: { 'a b': healthyCheck } }, 'a b'],
   ['a job id with a slash', { ...validModule, jobs: { 'x/y': job(60) } }, 'x/y'],
   ['an interval of 0 seconds', { ...validModule, jobs: { beat: job(0) } }, '0 seconds'],

@@ -91,6 +91,6 @@ test('all counts are exact when messages are shuffled, duplicated and late', asy
   claimNone(
     'quarantined records',
     items.filter(({ pk }) => String(pk).startsWith('QUARANTINE#')),
-    `${jobCount} jobCount`,
+    `${jobCount} jobs`,
   )
 })

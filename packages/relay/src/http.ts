@@ -93,7 +93,7 @@ async function parseResponse(response: IncomingMessage): Promise<RelayResponse> 
   const isRetryable = status === 408 || status === 429 || status >= 500 || body?.error === 'conflict'
   if (isRetryable) throw new RetryableError(`status ${status}`, headers)
   const { location } = headers
-  if (location !== undefined)
+  if (location !== undefined && status >= 300)
     throw new RetryableError(`it redirects to ${location}; use that address as --server`, headers)
   // A response without JSON comes from a proxy, not from the platform.
   if (body === undefined && status !== 204) throw new RetryableError(`status ${status} without JSON`, headers)

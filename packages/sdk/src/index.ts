@@ -44,7 +44,12 @@ export function defineModule(definition: ModuleDefinition): Readonly<ModuleDefin
   return Object.freeze(definition)
 }
 
-const semVer = /^\d+\.\d+\.\d+(?:-[\w.-]+)?(?:\+[\w.-]+)?$/
+// As in a manifest: the pattern of semver.org, with at most 15 digits for major, minor and patch.
+const number = '(?:0|[1-9][0-9]{0,14})'
+const prerelease = '(?:0|[1-9][0-9]*|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)'
+const semVer = new RegExp(
+  `^${number}\\.${number}\\.${number}(?:-${prerelease}(?:\\.${prerelease})*)?(?:\\+[0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*)?$`,
+)
 
 function problemOf({ id, version, slots = [], healthChecks = {}, jobs = {} }: ModuleDefinition): string | undefined {
   const invalidName = [id, ...Object.keys(healthChecks), ...Object.keys(jobs)].find((name) => !kebabCase.test(name))

@@ -364,6 +364,18 @@ test.each([
   },
 )
 
+test('a reader that continues where the relay dropped output gets each chunk once', async () => {
+  const { caller, enrolled, jobId, leaseId } = await runningJob()
+  const nodeId = enrolled.relay.nodes[0]?.id ?? ''
+  const piece = (data: string, droppedBytes?: number) => ({ nodeId, stream: 'stdout' as const, data, droppedBytes })
+  await append(enrolled.request(), jobId, { leaseId, seq: 0, chunks: [piece('1\n')] })
+  const { nextOffset } = await readOutput(caller, jobId, 0)
+  await append(enrolled.request(), jobId, { leaseId, seq: 1, chunks: [piece('7\n8\n', 12), piece('9\n')] })
+  const { items } = await readOutput(caller, jobId, nextOffset)
+  // The first line after dropped output is incomplete, so it is omitted.
+  expect(items.map(({ data }) => data).join('')).toBe('8\n9\n')
+})
+
 test('long output is cut between lines', async () => {
   const output = lines(1, 250_000)
   const parts = Array.from({ length: Math.ceil(output.length / 13_000) }, (_, i) =>

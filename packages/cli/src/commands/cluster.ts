@@ -295,6 +295,7 @@ async function showRelayCommand({ relayCommand }: { relayCommand: string }): Pro
 
 export async function sayPublicAddress(relayCommand: string): Promise<void> {
   const { publicUrl } = await unwrap(connect().GET('/api/v1/portal/configuration'))
-  if (publicUrl !== undefined && !relayCommand.includes(new URL(publicUrl).origin))
+  const origins = relayCommand.split(' ').flatMap((word) => URL.parse(word)?.origin ?? [])
+  if (publicUrl !== undefined && !origins.includes(new URL(publicUrl).origin))
     say(`On a machine that cannot reach this address, use ${publicUrl} in both places instead.`)
 }

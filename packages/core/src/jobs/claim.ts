@@ -249,7 +249,9 @@ async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly
 
 function withinLimit<Job extends { payload: string }>(jobs: readonly Job[]): Job[] {
   let sizeBytes = 0
-  return jobs.filter(({ payload }, index) => (sizeBytes += payload.length) <= maxPayloadBytes || index === 0)
+  return jobs.filter(
+    ({ payload }, index) => (sizeBytes += Buffer.byteLength(payload)) <= maxPayloadBytes || index === 0,
+  )
 }
 
 const responsesTo = (startedJobs: readonly Started[], statementKey: string | undefined): Promise<HeartbeatClaims> =>

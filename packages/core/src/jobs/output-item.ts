@@ -93,12 +93,13 @@ export async function readChunks(job: JobRecord, offset: number, limit?: number)
   return (await queryAll({ pk, from, to: `${to}~` }, limit)).flatMap(fromItem)
 }
 
-/** Returns the chunks of the last call that begins at the offset or before. */
+/** Returns the chunks of the last call that begins before the offset. */
 export async function chunksBefore(job: JobRecord, offset: number): Promise<Chunk[]> {
   const recordedChunks = chunksInRecord(job)
   if (recordedChunks !== undefined) return recordedChunks.filter((chunk) => chunk.offset < offset)
   const { organisationId, id } = job
-  const { pk, sk: to } = keys.output(organisationId, id, offset)
+  if (offset === 0) return []
+  const { pk, sk: to } = keys.output(organisationId, id, offset - 1)
   const { sk: from } = keys.output(organisationId, id, 0)
   const { items } = await query({ pk, from, to, limit: 1, newestFirst: true })
   return items.flatMap(fromItem)

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { access, lstat, open, readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { version } from '@platform/core/lib/version'
@@ -58,7 +58,8 @@ async function requireValidPaths(dataDir: string, target: string): Promise<void>
   if (await exists(target)) throw new BackupError(`${target} already exists. Choose another name.`)
   if (!(await exists(dirname(target)))) throw new BackupError(`The folder ${dirname(target)} does not exist.`)
   const relativePath = relative(resolve(dataDir), resolve(target))
-  if (!relativePath.startsWith('..')) throw new BackupError('The backup must be outside the data folder.')
+  if (relativePath !== '..' && !relativePath.startsWith(`..${sep}`))
+    throw new BackupError('The backup must be outside the data folder.')
 }
 
 async function writeArchive(dataDir: string, draft: string, passphrase: string | undefined): Promise<Manifest> {

@@ -61,7 +61,7 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
 
 /**
  * Monitors a release at its share for the configured time. If requests of that time are unanswered, continues until
- * they have a response, but at most until `maxRequestMs` after the baseline. Throws `UpdateError` if the release does
+ * they have a response, but at most for another `maxRequestMs`. Throws `UpdateError` if the release does
  * not respond to its probes or exceeds the error budget.
  */
 export async function bake(
@@ -78,8 +78,7 @@ export async function bake(
     const counts = await countSince(work, plan, baseline.atMs)
     const problem = findExcess(plan, share, baseline, counts)
     if (problem !== undefined) throw new UpdateError(problem)
-    const hasPendingRequests =
-      (counts.oldestMs ?? Infinity) < untilMs && elapsedMs() < baseline.startedMs + maxRequestMs
+    const hasPendingRequests = (counts.oldestMs ?? Infinity) < untilMs && elapsedMs() < endMs + maxRequestMs
     if (elapsedMs() >= endMs && !hasPendingRequests) return
     await delay(pollMs)
   }
