@@ -73,7 +73,7 @@ async function resourceTypesOf(action: string): Promise<string[]> {
 }
 
 test.each(deployed)('the role of $name uses existing actions on supported resources', async ({ statements }) => {
-  // `:*` after a log group covers its streams.
+  // Skips the grants of log groups, whose ARN ends with `:*` to cover the streams.
   for (const { Action, Resource } of statements.filter((each) => grantOf(each) !== 'logs')) {
     const types = await Promise.all(Action.map(resourceTypesOf))
     const hasNoTypes = types.every((each) => each.length === 0)

@@ -73,7 +73,7 @@ describe('a module on Lambda', () => {
     expect(Buffer.from(binary.body, 'base64')).toEqual(bytes)
     const text = await send('PUT', '/api/calm/echo', { body: 'Grüße' })
     expect(text).toMatchObject({ isBase64Encoded: false, body: 'Grüße', headers: { 'x-method': 'PUT' } })
-    // The path of an event is decoded.
+    // API Gateway has decoded the path of an event, so `?` and `#` in it belong to the path.
     expect((await send('GET', '/api/calm?x#y', { rawQueryString: 'a=b' })).statusCode).toBe(404)
     expect((await send('GET', '/api/calm', { headers: {} })).statusCode).toBe(403)
     expect((await send('GET', '/health', { headers: {} })).statusCode).toBe(200)

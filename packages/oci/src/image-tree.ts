@@ -39,7 +39,10 @@ export class ImageTree {
     this.#writtenPaths.clear()
   }
 
-  /** Replaces existing content, or applies a whiteout. */
+  /**
+   * Writes an entry of a layer, or applies a whiteout. Replaces existing content at the path, but keeps an existing
+   * directory if the entry is a directory.
+   */
   async apply(entry: LayerEntry): Promise<void> {
     const whiteout = whiteoutOf(entry.path)
     if (whiteout?.kind === 'nothing') return

@@ -4,7 +4,7 @@ import { sshExecutor } from './executor/ssh.ts'
 import type { ScriptUser } from './executor/user.ts'
 import type { EnrolledNode } from './identity.ts'
 
-/** A node that runs scripts. */
+/** A node with the executor that runs its scripts. */
 export type RelayNode = { id: string; name: string; executor: Executor }
 
 /** Creates the executor of each enrolled node. */

@@ -46,7 +46,9 @@ export async function pendingEvents({ organisationId }: { organisationId: string
   return events.filter(({ name }) => names.length === 0 || names.includes(name))
 }
 
-/** Reads all entries of an audit trail from the table, oldest first, because an export would add an entry. */
+/**
+ * Returns all entries of an audit trail, oldest first. Reads them from the table, because an export would add an entry.
+ */
 export async function auditEntries({ organisationId }: Pick<Caller, 'organisationId'>): Promise<any[]> {
   const entries: any[] = []
   let after: Item | undefined

@@ -43,7 +43,7 @@ async function useDirectory(url: string): Promise<void> {
   await authenticate(provider, { username: 'x', password: 'x' }, AbortSignal.timeout(1000))
 }
 
-/** Stores the URL directly, as if it predated the validation of webhook URLs. */
+/** Passes the URL directly to the delivery, as if the webhook had been stored before webhook URLs were validated. */
 async function useWebhook(url: string): Promise<void> {
   const { organisationId, ...caller } = await newCaller()
   const { id } = await Webhook.create(

@@ -32,7 +32,10 @@ export const post = (path: string, body: unknown, headers?: Record<string, strin
 const newCluster = async (user: SignedInUser) =>
   Cluster.register(await callerOf(user), { name: newId('clus'), type: 'Hypervisor' })
 
-/** Tokens of other kinds than access and relay tokens, and parts of such tokens. API tokens are altered, so invalid. */
+/**
+ * Credentials and identifiers that are neither access tokens nor relay tokens, and parts of tokens. API tokens are
+ * altered, because a valid one would be accepted.
+ */
 export async function tokensOfOtherKinds(user: SignedInUser): Promise<Forgeries> {
   const caller = await callerOf(user)
   const { username, userId, organisationId, sessionId } = user

@@ -71,7 +71,7 @@ export function addRunCommand(program: Command): void {
     })
 }
 
-/** Maximum number of clusters without a confirmation. */
+/** Maximum number of clusters that `--selector` may select without a confirmation. */
 const maxUnconfirmed = 10
 
 async function selectClusters(api: Api, options: TargetOptions): Promise<NamedCluster[]> {

@@ -7,7 +7,7 @@ import { say, write, writeJson } from '../print/write.ts'
 import { endedCountOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
 import { endOf, exitCodeOf, getJob } from './job.ts'
 
-// Maximum number of failed jobs to list by id.
+// Maximum number of failed and cancelled jobs to list individually.
 const maxListed = 20
 
 /** Waits until a batch has finished. Returns 0, or the exit code of the first submitted job that did not complete. */

@@ -73,7 +73,7 @@ export async function recordDenied(
 
 /**
  * Counts a sign-in with an unknown name. The name is not recorded, because users may type a password as the name. The
- * entry is written at the end of the minute, so that the time of the request does not reveal which names exist.
+ * entry is written at the end of the minute, so that the response time does not reveal which names exist.
  */
 export function countUnknownName(address: string, findOrganisation: () => Promise<string | undefined>): void {
   const write = async (count: number) => {

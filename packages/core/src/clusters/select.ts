@@ -57,7 +57,7 @@ export interface SelectionQuery {
   selector?: string | undefined
   status?: ClusterStatus | undefined
   type?: ClusterType | undefined
-  /** Part of the folded name. */
+  /** Case-folded text that the name must contain; empty for no filter. */
   term: string
   /** Values that the result must have, even if the filter does not need them. */
   needs?: 'labels' | 'names' | undefined

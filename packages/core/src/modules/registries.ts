@@ -27,7 +27,10 @@ const transport =
     return outboundFetch(url, { ...request, timeoutMs }, { allow: registryAllowlist })
   }
 
-/** Uses https, or plain http for a loopback host in the settings. Throws `RegistryError` for an invalid host. */
+/**
+ * Uses HTTPS, or plain HTTP for a loopback host. Private addresses are reachable only if `PLAT_REGISTRY_ALLOW` or
+ * `PLAT_OUTBOUND_ALLOW` lists them. Throws `RegistryError` for an invalid host.
+ */
 export const registryClientFor = (
   registry: string,
   { credentials = () => credentialsOf(registry), ...deadline }: Deadline & Pick<ClientOptions, 'credentials'> = {},

@@ -22,7 +22,10 @@ export interface Change extends Effects {
    * message that starts them.
    */
   isEnqueued?: true
-  /** For frequent changes that soon have a successor: one run then projects both. */
+  /**
+   * Delays the projections by a few seconds. Set for frequent changes that another change usually follows, so that one
+   * run projects both.
+   */
   canWait?: true
 }
 

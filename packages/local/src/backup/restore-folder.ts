@@ -11,7 +11,7 @@ import { BackupError, type Manifest } from './manifest.ts'
 import { unpackBackup } from './read-backup.ts'
 
 const lockName = 'lock.sqlite'
-/** A folder that is the root of a file system contains `lost+found`. */
+/** The root folder of an ext4 file system contains `lost+found`. The other names are files of the lock. */
 const ignoredNames = new Set(['lost+found', lockName, `${lockName}-journal`])
 
 interface Backup {

@@ -53,8 +53,8 @@ function unanswered(error: unknown): 'disconnected' | undefined {
 const maximumConcurrency = 50
 
 /**
- * Lets SDK clients call the emulators at the other end of the port, with the errors and the default time limit of HTTP.
- * Without a time limit, a call may be a long poll.
+ * Lets SDK clients call the emulators at the other end of the port, with the same errors and default time limit as over
+ * HTTP. Long polls need the time limit `none`.
  */
 export function transportOver(
   port: MessagePort,

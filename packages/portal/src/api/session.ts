@@ -65,8 +65,8 @@ const isSessionPath = (path: string): boolean =>
 
 let renewal: Promise<Response> | undefined
 
-// Returns a success, a 401 if the session has ended, or an error for all waiting requests. Concurrent callers share the
-// response.
+// Renews the session once for all concurrent callers. They share the response: a success, a 401 if the session has
+// ended, or another error, which each caller returns as the response to its own request.
 function renewOnce(): Promise<Response> {
   renewal ??= withTabLock(renew).finally(() => (renewal = undefined))
   return renewal

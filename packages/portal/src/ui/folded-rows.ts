@@ -40,7 +40,7 @@ export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expandedKeys }
   const hiddenCount = end - shown.length
   return {
     hiddenCount,
-    /** The index in the list of a shown row. */
+    /** Returns the index in the full list for a position among the shown rows. */
     indexOf: (position: number): number => shown[position]?.index ?? position + hiddenCount,
     foldAt: (position: number, toggle: (key: string) => void): Fold | undefined => {
       const { key = '', count = 0 } = shown[position] ?? {}

@@ -13,8 +13,8 @@ export type FormValues = Record<string, string>
 
 interface FormProps {
   /**
-   * Submits the values. A thrown error is shown at the affected fields or below the form. `false` means that a value is
-   * missing.
+   * Submits the values. A thrown error is shown at the affected fields or below the form. Returns `false` if nothing
+   * was saved, for example because a value is missing or the user must first review the changes.
    */
   onSubmit: (values: FormValues) => Promise<unknown>
   submitLabel: string

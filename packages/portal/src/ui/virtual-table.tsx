@@ -33,7 +33,10 @@ export interface VirtualVariant<Row> {
   sorting?: Sorting
 }
 
-/** The order of a list: the `sort` of a column or, to reverse it, with a leading `-`; undefined for the default order. */
+/**
+ * The order of a list. `value` is the `sort` of a column, with a leading `-` for descending order; undefined for the
+ * default order.
+ */
 export interface Sorting {
   value: string | undefined
   onChange: (sort: string | undefined) => void

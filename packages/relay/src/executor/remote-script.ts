@@ -48,7 +48,7 @@ export function remoteCommand(task: Task, parent?: string): string {
     'if [ -e "$folder/stopped" ]; then wait "$watcher"; else',
     '  kill "$watcher" 2>/dev/null',
     `  settle ${(settleMs / 1000) * pollsPerSecond}`,
-    // The output may not end with a newline.
+    // The line starts with a newline, because the script's output might not end with one.
     `  if left; then hit KILL; printf '\\n%s\\n' "${endedProcessesLine('$n')}" >&2; fi`,
     'fi',
     'clear; exit "$code"',

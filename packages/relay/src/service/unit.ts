@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 
 export const serviceName = 'platform-relay'
-/** The user of the relay. */
+/** System user that the relay service runs as. */
 export const relayUserName = 'platform-relay'
 /** The default user of scripts. */
 export const scriptUserName = 'platform-scripts'

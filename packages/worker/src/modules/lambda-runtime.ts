@@ -8,7 +8,10 @@ import { lambdaRuntime } from '../runtimes/lambda/runtime.ts'
 import { type ModuleRuntime } from '../runtimes/port.ts'
 import { tokenOf } from '../runtimes/token.ts'
 
-/** Opens the runtime that copies images to `PLAT_MODULE_REPOSITORY`, in ECR or another registry that Lambda reads. */
+/**
+ * Opens the runtime that runs modules as Lambda functions. It copies their images to `PLAT_MODULE_REPOSITORY`, which is
+ * in ECR unless `PLAT_MODULE_REGISTRY` is `plain`.
+ */
 export function openLambdaRuntime(): ModuleRuntime {
   const reference = parseReference(config.PLAT_MODULE_REPOSITORY)
   if (reference === undefined) throw new Error('PLAT_MODULE_REPOSITORY must name a registry and a path in it.')

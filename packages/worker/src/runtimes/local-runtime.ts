@@ -21,7 +21,9 @@ export interface LocalRuntime extends SupervisedRuntime, Pick<Launcher, 'kind' |
   isFallback: boolean
 }
 
-/** Runs modules on this machine, isolated as well as possible. Throws if `container` mode is unavailable. */
+/**
+ * Runs modules on this machine, isolated as `mode` specifies. Throws in `container` mode if containers are unavailable.
+ */
 export async function openLocalRuntime(options: LocalOptions): Promise<LocalRuntime> {
   const { launcher, fallbackReason } = await launcherOf(options)
   const { kind, isolation } = launcher

@@ -77,7 +77,7 @@ export type ModuleClient = Pick<ModuleRuntime, 'request'>
 export interface ModuleRuntime {
   /** Runs a release and returns once it accepts requests. Idempotent for the same id. */
   deploy: (spec: DeploymentSpec) => Promise<Deployment>
-  /** Calls a deployment with the platform's token, so that no other client can call it. Throws `RuntimeError`. */
+  /** Calls a deployment with its own token, without which it accepts only `GET /health`. Throws `RuntimeError`. */
   request: (deployment: Deployment, request: ModuleRequest, limits: RequestLimits) => Promise<ModuleResponse>
   /** Ends a deployment: SIGTERM, grace period, SIGKILL; or deletes its function. A missing one is not an error. */
   remove: (deployment: Deployment, graceMs: number) => Promise<void>

@@ -15,8 +15,8 @@ export function checkProviderUrl(address: string): URL {
 }
 
 /**
- * Replaces `fetch` in the library. Throws after five seconds without a response and for a body beyond 1 MiB. Does not
- * follow redirects.
+ * Replaces `fetch` in `openid-client`. Throws if the response is not complete after five seconds, or if its body
+ * exceeds 1 MiB. Does not follow redirects.
  */
 export const guardedFetch: CustomFetch = async (address, { method, headers, body }) => {
   checkProviderUrl(address)

@@ -42,7 +42,7 @@ function OutdatedLine({ selector, count, version }: { selector: string; count: n
       <Link to="/clusters" search={{ selector }}>
         {count === 1 ? '1 relay' : `${count.toLocaleString('en')} relays`}
       </Link>{' '}
-      {count === 1 ? 'is' : 'are'} at least two minor versions older than the platform ({version})
+      {count === 1 ? 'is' : 'are'} at least two minor versions, or a major version, older than the platform ({version})
       {names.length > 0 && `: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString('en')} more` : ''}`}.
       {mayUpdate && (
         <>
