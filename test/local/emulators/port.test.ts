@@ -84,3 +84,25 @@ test('at most 50 calls run at a time; the others wait for a response', async () 
   }
   await Promise.all(reads)
 })
+
+test('the time limit of a call includes the wait for others', async () => {
+  const { client } = connect(() => new Promise(() => undefined))
+  const results = await Promise.allSettled(Array.from({ length: 60 }, () => read(client)))
+  expect(results).toMatchObject(results.map(() => ({ status: 'rejected', reason: { name: 'TimeoutError' } })))
+})
+
+test('an aborted call ends, even if it waits for others or gets no response', async () => {
+  let callCount = 0
+  const { client } = connect(() => {
+    callCount++
+    return Promise.reject(new NoResponse({ hangs: true }))
+  })
+  const abort = new AbortController()
+  const options = { abortSignal: abort.signal }
+  const get = new GetItemCommand({ TableName: 'table', Key: {} })
+  const results = Promise.allSettled(Array.from({ length: 60 }, () => client.send(get, options)))
+  await vi.waitFor(() => expect(callCount).toBe(50))
+  abort.abort()
+  const names = (await results).map((result) => result.status === 'rejected' && result.reason.name)
+  expect(names).toEqual(names.map(() => 'AbortError'))
+})

@@ -5,7 +5,7 @@ export const awsTimeouts = { connectionTimeout: 1000, requestTimeout: 2000, thro
 export interface AwsTransport {
   requestHandler: {
     handle: (
-      request: { headers: Record<string, string>; body: Uint8Array },
+      request: { headers: Record<string, string>; body: string | Uint8Array },
       options?: { abortSignal?: AbortSignal },
     ) => Promise<{ response: object }>
   }

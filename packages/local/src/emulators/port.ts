@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { MessagePort } from 'node:worker_threads'
 import { type AwsTransport, awsTimeouts } from '@platform/core/aws/sdk'
 import { NoResponse } from './http/error.ts'
@@ -32,10 +33,16 @@ export function serveCalls(port: MessagePort, call: Call): void {
   const abortable = new Map<number, AbortController>()
   const respond = async ({ id, target, body, isAbortable }: CallRequest) => {
     if (isAbortable) abortable.set(id, new AbortController())
-    const response = await call(target, body, abortable.get(id)?.signal).catch(unanswered)
+    const signal = abortable.get(id)?.signal
+    let response = await call(target, body, signal).catch(unanswered)
+    if (response === 'hangs') {
+      if (signal === undefined) return
+      if (!signal.aborted) await once(signal, 'abort')
+      response = 'disconnected'
+    }
     abortable.delete(id)
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port is not a window
-    if (response !== undefined) port.postMessage({ id, response } satisfies PortResponse)
+    port.postMessage({ id, response } satisfies PortResponse)
   }
   port.on('message', (request: CallRequest | AbortRequest) => {
     if ('abortId' in request) abortable.get(request.abortId)?.abort()
@@ -44,25 +51,23 @@ export function serveCalls(port: MessagePort, call: Call): void {
   port.unref()
 }
 
-function unanswered(error: unknown): 'disconnected' | undefined {
-  if (error instanceof NoResponse && error.hangs) return undefined
-  return 'disconnected'
-}
+const unanswered = (error: unknown): 'disconnected' | 'hangs' =>
+  error instanceof NoResponse && error.hangs ? 'hangs' : 'disconnected'
 
-/** As for HTTP: excess calls wait in the client, where their time limit has not started. */
+/** More calls than the emulators can perform at a time wait in the client. */
 const maximumConcurrency = 50
 
 /**
- * Lets SDK clients call the emulators at the other end of the port, with the same errors and default time limit as over
- * HTTP. Long polls need the time limit `none`.
+ * Lets SDK clients call the emulators at the other end of the port. A call fails with `TimeoutError` after the time
+ * limit, part of which it may wait for one of 50 slots. Long polls need the time limit `none`.
  */
 export function transportOver(
   port: MessagePort,
   timeoutMs: number | 'none' = awsTimeouts.requestTimeout,
 ): AwsTransport {
   const pending = new Map<number, PromiseWithResolvers<CallResponse>>()
-  let lastId = 0
-  let isClosed = false
+  const waiting = new Set<() => void>()
+  let [lastId, runningCount, isClosed] = [0, 0, false]
   port.on('message', ({ id, response }: PortResponse) => {
     if (response === 'disconnected') pending.get(id)?.reject(disconnected())
     else pending.get(id)?.resolve(response)
@@ -78,41 +83,36 @@ export function transportOver(
     port.postMessage(request)
   }
 
-  let runningCount = 0
-  const waiting: (() => void)[] = []
   const call = async (target: string, body: string, signal: AbortSignal | undefined): Promise<CallResponse> => {
-    if (runningCount < maximumConcurrency) runningCount++
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-    try {
-      return await exchange(target, body, signal)
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) runningCount--
-      else next()
-    }
-  }
-
-  const exchange = async (target: string, body: string, signal: AbortSignal | undefined): Promise<CallResponse> => {
     if (isClosed || signal?.aborted) throw disconnected()
     const id = ++lastId
     const response = Promise.withResolvers<CallResponse>()
     pending.set(id, response)
-    const timer = timeoutMs === 'none' ? undefined : setTimeout(() => response.reject(timedOut()), timeoutMs)
-    const abort = () => send({ abortId: id })
+    const start = () => {
+      waiting.delete(start)
+      runningCount++
+      send({ id, target, body, isAbortable: signal !== undefined })
+    }
+    const abort = () => (waiting.has(start) ? response.reject(disconnected()) : send({ abortId: id }))
     signal?.addEventListener('abort', abort)
-    send({ id, target, body, isAbortable: signal !== undefined })
+    const timer = timeoutMs === 'none' ? undefined : setTimeout(() => response.reject(timedOut()), timeoutMs)
+    if (runningCount < maximumConcurrency) start()
+    else waiting.add(start)
     try {
       return await response.promise
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
       pending.delete(id)
+      if (!waiting.delete(start)) runningCount--
+      const [next] = waiting
+      if (runningCount < maximumConcurrency) next?.()
     }
   }
   return {
     requestHandler: {
       handle: async ({ headers, body }, { abortSignal } = {}) => {
-        const { statusCode, body: text } = await call(headers['x-amz-target'] ?? '', utf8(body), abortSignal)
+        const { statusCode, body: text } = await call(headers['x-amz-target'] ?? '', textOf(body), abortSignal)
         return { response: { statusCode, headers: {}, body: Buffer.from(text) } }
       },
     },
@@ -124,5 +124,6 @@ export function transportOver(
 const disconnected = () => Object.assign(new Error('The emulator closed the connection.'), { code: 'ECONNRESET' })
 const timedOut = () => Object.assign(new Error('The emulator did not respond in time.'), { name: 'TimeoutError' })
 
-const utf8 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
-  Buffer.from(buffer, byteOffset, byteLength).toString()
+/** The body of the installed SDK is bytes; other versions, which a release may contain, send text. */
+const textOf = (body: string | Uint8Array): string =>
+  typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()

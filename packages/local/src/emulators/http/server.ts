@@ -32,7 +32,9 @@ export async function serveAws(service: AwsService, port = 0): Promise<AwsServer
   server.on('request', (request, response) => void respond({ service, connections, request, response }))
   const address = await listenAt(server, '127.0.0.1', port)
 
+  const end = new AbortController()
   const shutDown = async () => {
+    end.abort()
     const closed = once(server.close(), 'close')
     await connections.close()
     await closed
@@ -40,14 +42,14 @@ export async function serveAws(service: AwsService, port = 0): Promise<AwsServer
   }
   let closing: Promise<void> | undefined
   const host = `127.0.0.1:${address.port}`
-  return { url: `http://${host}`, call: callOf(service, host), close: () => (closing ??= shutDown()) }
+  return { url: `http://${host}`, call: callOf(service, host, end.signal), close: () => (closing ??= shutDown()) }
 }
 
-const neverAborted = new AbortController().signal
-
 const callOf =
-  (service: AwsService, host: string): Call =>
-  async (target, body, signal = neverAborted) => {
+  (service: AwsService, host: string, end: AbortSignal): Call =>
+  async (target, body, abort) => {
+    if (end.aborted) throw new NoResponse()
+    const signal = abort === undefined ? end : AbortSignal.any([abort, end])
     try {
       const call = { action: actionOf(target, service.target), input: parseJson(body), host, authorization: '', signal }
       return success(await service.respond(call))
