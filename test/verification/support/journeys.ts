@@ -18,7 +18,15 @@ export async function runJourneys(
   const selection = only === undefined ? [] : ['--only', only.join()]
   const child = spawn(process.execPath, ['test/conformance/main.ts', '--base-url', baseUrl, ...selection], {
     cwd: root,
-    env: { ...process.env, VITEST: undefined, NO_COLOR: '1', PLAT_DATA_DIR: dataDir, ...environment },
+    env: {
+      ...process.env,
+      VITEST: undefined,
+      NO_COLOR: '1',
+      PLAT_DATA_DIR: dataDir,
+      // Only a sample of the malformed requests: rate limits would delay all of them for a quarter of an hour.
+      PLAT_TEST_LONG: '0',
+      ...environment,
+    },
     stdio: ['ignore', 'inherit', 'inherit'],
   })
   const [exitCode] = await once(child, 'close')
