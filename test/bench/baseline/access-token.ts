@@ -7,6 +7,7 @@ export interface Claims {
   iss: string
   aud: string
   sub: string
+  sid: string
   org: string
   roles: string[]
   exp: number

@@ -10,6 +10,17 @@ export type Attributes = Record<string, AttributeValue>
 export const keyOf = ({ pk, sk }: Key) => ({ pk: { S: pk }, sk: { S: sk } })
 export const stringOf = (item: Attributes, name: string): string => item[name]?.S ?? ''
 
+const attributeOf = (value: unknown): AttributeValue => {
+  if (typeof value === 'string') return { S: value }
+  if (typeof value === 'boolean') return { BOOL: value }
+  if (value instanceof Uint8Array) return { B: value }
+  if (value instanceof Set) return { SS: [...value].map(String) }
+  return { N: String(value) }
+}
+
+export const attributesOf = (item: object): Attributes =>
+  Object.fromEntries(Object.entries(item).map(([name, value]) => [name, attributeOf(value)]))
+
 export const plain = (item: Attributes): Record<string, unknown> =>
   Object.fromEntries(Object.entries(item).map(([name, { S, N, BOOL }]) => [name, S ?? BOOL ?? Number(N)]))
 

@@ -1,9 +1,8 @@
-import { TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb'
+import { BatchGetItemCommand, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb'
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
-import * as keys from '@platform/core/db/keys'
-import { type Claims, verifyToken } from './access-token.ts'
+import { verifyToken } from './access-token.ts'
 import {
-  type Attributes,
+  attributesOf,
   type BaselineEvent,
   type BaselineResponse,
   keyOf,
@@ -12,7 +11,7 @@ import {
   store,
   TableName,
 } from './store.ts'
-import { newId, outboxRecord, queueTimeMs, retryMs } from './wire.ts'
+import { rightsKeys, submissionOf } from './wire.ts'
 
 const queue = new SQSClient()
 
@@ -23,76 +22,32 @@ export async function handler(event: BaselineEvent): Promise<BaselineResponse> {
   if (typeof clusterId !== 'string' || type !== 'InvokeScript' || typeof payload?.script !== 'string')
     return reject(400)
 
-  const organisationId = claims.org
-  const job = { id: newId('job'), organisationId, clusterId, createdBy: claims.sub, createdAtMs: Date.now() }
-  const TransactItems = [
-    { Update: incrementActiveJobs(job) },
-    putNew(jobItem(job)),
-    putNew({ ...keyOf(keys.payload(organisationId, job.id)), payload: { S: JSON.stringify(payload) } }),
-    putNew(outboxItem(claims, event.requestContext.http.sourceIp, job)),
-  ]
+  const { org: organisationId, sub: userId, sid: sessionId } = claims
+  const caller = { organisationId, userId, sessionId, address: event.requestContext.http.sourceIp }
+  const RequestItems = { [TableName]: { Keys: rightsKeys(caller).map(keyOf), ConsistentRead: true } }
+  const { Responses } = await store.send(new BatchGetItemCommand({ RequestItems }))
+  const rights = Responses?.[TableName] ?? []
+  if (rights.length < 2 || rights.some((item) => item['revokedAtMs'] !== undefined)) return reject(401)
+  const { job, outbox, cluster, quota } = submissionOf(caller, { clusterId, payload })
+  const TransactItems = [{ Update: conditioned(cluster) }, putNew(job), { Update: conditioned(quota) }, putNew(outbox)]
   await store.send(new TransactWriteItemsCommand({ TransactItems }))
-  const MessageBody = JSON.stringify({ organisationId, jobId: job.id })
+  const MessageBody = JSON.stringify({ organisationId: organisationId })
   const message = { QueueUrl: process.env['PLAT_QUEUE_EVENTS'], MessageBody, MessageGroupId: organisationId }
   await queue.send(new SendMessageCommand(message))
   const createdAt = new Date(job.createdAtMs).toISOString()
   return respond(202, { id: job.id, clusterId, type, status: 'Queued', createdAt })
 }
 
-interface Job {
-  id: string
-  organisationId: string
-  clusterId: string
-  createdBy: string
-  createdAtMs: number
-}
-
 const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 
-const putNew = (Item: Attributes) => ({
-  Put: { TableName, Item, ConditionExpression: 'attribute_not_exists(pk)', ...returnOld },
+const putNew = (item: object) => ({
+  Put: { TableName, Item: attributesOf(item), ConditionExpression: 'attribute_not_exists(pk)', ...returnOld },
 })
 
-const incrementActiveJobs = ({ organisationId, clusterId }: Job) => ({
+const conditioned = <Request extends { Key: object; values: object }>({ Key, values, ...request }: Request) => ({
   TableName,
-  Key: keyOf(keys.cluster(organisationId, clusterId)),
-  UpdateExpression: 'ADD activeJobs :one',
-  ConditionExpression: 'attribute_exists(pk)',
-  ExpressionAttributeValues: { ':one': { N: '1' } },
+  Key: attributesOf(Key),
+  ...request,
+  ExpressionAttributeValues: attributesOf(values),
   ...returnOld,
 })
-
-function jobItem({ id, organisationId, clusterId, createdBy, createdAtMs }: Job): Attributes {
-  const indexKeys = keys.jobIndexKeys({ organisationId, clusterId, status: 'Queued' })
-  const { duepk, duesk } = keys.due(id, createdAtMs + retryMs)
-  return {
-    ...keyOf(keys.job(organisationId, id)),
-    id: { S: id },
-    organisationId: { S: organisationId },
-    clusterId: { S: clusterId },
-    type: { S: 'InvokeScript' },
-    status: { S: 'Queued' },
-    timeoutSeconds: { N: '3600' },
-    createdAtMs: { N: String(createdAtMs) },
-    createdBy: { S: createdBy },
-    expiresAtMs: { N: String(createdAtMs + queueTimeMs) },
-    gsi1pk: { S: indexKeys.gsi1pk },
-    gsi2pk: { S: indexKeys.gsi2pk },
-    gsi3pk: { S: indexKeys.gsi3pk },
-    duepk: { S: duepk },
-    duesk: { S: duesk },
-  }
-}
-
-function outboxItem({ org, sub }: Claims, address: string, { id: jobId, clusterId }: Job): Attributes {
-  const id = newId('evt')
-  const { duepk, duesk } = keys.due(id, Date.now() + retryMs)
-  const record = outboxRecord(id, sub, address, jobId, clusterId)
-  return {
-    ...keyOf(keys.outbox(org, id)),
-    id: { S: id },
-    record: { S: record },
-    duepk: { S: duepk },
-    duesk: { S: duesk },
-  }
-}

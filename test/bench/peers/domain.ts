@@ -4,14 +4,14 @@ import { BatchGetCommand, DynamoDBDocumentClient, GetCommand, TransactWriteComma
 import * as keys from '@platform/core/db/keys'
 import { type CryptoKey, decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import * as z from 'zod'
-import { clusterBody, newId, outboxRecord, queueTimeMs, retryMs } from '../baseline/wire.ts'
+import { clusterBody, clusterKeys, rightsKeys, submissionOf } from '../baseline/wire.ts'
 
 const store = DynamoDBDocumentClient.from(new DynamoDBClient())
 const queue = new SQSClient()
 const TableName = process.env['PLAT_TABLE'] ?? ''
 type Item = Record<string, unknown>
 
-const Claims = z.object({ sub: z.string(), org: z.string(), roles: z.array(z.string()) })
+const Claims = z.object({ sub: z.string(), sid: z.string(), org: z.string(), roles: z.array(z.string()) })
 export type Claims = z.infer<typeof Claims>
 
 const publicKeys = new Map<string, CryptoKey>()
@@ -40,12 +40,10 @@ async function readKey(kid: string): Promise<CryptoKey> {
 }
 
 export async function readCluster(organisationId: string, id: string) {
-  const Keys = [{ ...keys.cluster(organisationId, id) }, { ...keys.nodes(organisationId, id) }]
+  const Keys = clusterKeys(organisationId, id).map((key) => ({ ...key }))
   const request = { RequestItems: { [TableName]: { Keys, ConsistentRead: true } } }
   const { Responses } = await store.send(new BatchGetCommand(request))
-  const items = Responses?.[TableName] ?? []
-  const cluster = items.find(({ name }) => name !== undefined)
-  return cluster && clusterBody(cluster, items.find(({ nodes }) => nodes !== undefined)?.['nodes'])
+  return clusterBody(Responses?.[TableName] ?? [])
 }
 
 export const Submission = z.object({
@@ -56,33 +54,28 @@ export const Submission = z.object({
 export type Submission = z.infer<typeof Submission>
 
 /**
- * Stores a job in one transaction and enqueues it. Returns undefined if the transaction is cancelled, as for an unknown
- * cluster.
+ * Stores a job in one transaction and enqueues it. Returns undefined if the caller has no rights or the transaction is
+ * cancelled, as for an unknown cluster.
  */
-export async function submitJob({ org, sub }: Claims, address: string, { clusterId, payload }: Submission) {
-  const id = newId('job')
-  const createdAtMs = Date.now()
-  const job = { id, organisationId: org, clusterId, type: 'InvokeScript', status: 'Queued' as const }
-  const times = { timeoutSeconds: 3600, createdAtMs, createdBy: sub, expiresAtMs: createdAtMs + queueTimeMs }
-  const indexKeys = { ...keys.jobIndexKeys(job), ...keys.due(id, createdAtMs + retryMs) }
-  const eventId = newId('evt')
-  const record = outboxRecord(eventId, sub, address, id, clusterId)
-  const TransactItems = [
-    { Update: incrementActiveJobs(keys.cluster(org, clusterId)) },
-    putNew({ ...keys.job(org, id), ...job, ...times, ...indexKeys }),
-    putNew({ ...keys.payload(org, id), payload: JSON.stringify(payload) }),
-    putNew({ ...keys.outbox(org, eventId), id: eventId, record, ...keys.due(eventId, createdAtMs + retryMs) }),
-  ]
+export async function submitJob({ org, sub, sid }: Claims, address: string, { clusterId, payload }: Submission) {
+  const caller = { organisationId: org, userId: sub, sessionId: sid, address }
+  const Keys = rightsKeys(caller).map((key) => ({ ...key }))
+  const request = { RequestItems: { [TableName]: { Keys, ConsistentRead: true } } }
+  const rights = (await store.send(new BatchGetCommand(request))).Responses?.[TableName] ?? []
+  if (rights.length < 2 || rights.some(({ revokedAtMs }) => revokedAtMs !== undefined)) return undefined
+  const { job, outbox, cluster, quota } = submissionOf(caller, { clusterId, payload })
+  const TransactItems = [{ Update: conditioned(cluster) }, putNew(job), { Update: conditioned(quota) }, putNew(outbox)]
   try {
     await store.send(new TransactWriteCommand({ TransactItems }))
   } catch (error) {
     if (error instanceof TransactionCanceledException) return undefined
     throw error
   }
-  const MessageBody = JSON.stringify({ organisationId: org, jobId: id })
+  const MessageBody = JSON.stringify({ organisationId: org })
   const message = { QueueUrl: process.env['PLAT_QUEUE_EVENTS'], MessageBody, MessageGroupId: org }
   await queue.send(new SendMessageCommand(message))
-  return { id, clusterId, type: job.type, status: job.status, createdAt: new Date(createdAtMs).toISOString() }
+  const createdAt = new Date(job.createdAtMs).toISOString()
+  return { id: job.id, clusterId, type: job.type, status: job.status, createdAt }
 }
 
 const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
@@ -91,11 +84,9 @@ const putNew = (item: Item) => ({
   Put: { TableName, Item: item, ConditionExpression: 'attribute_not_exists(pk)', ...returnOld },
 })
 
-const incrementActiveJobs = (key: keys.Key) => ({
+const conditioned = <Request extends { values: Item }>({ values, ...request }: Request) => ({
   TableName,
-  Key: { ...key },
-  UpdateExpression: 'ADD activeJobs :one',
-  ConditionExpression: 'attribute_exists(pk)',
-  ExpressionAttributeValues: { ':one': 1 },
+  ...request,
+  ExpressionAttributeValues: values,
   ...returnOld,
 })
