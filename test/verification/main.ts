@@ -12,7 +12,7 @@ const withoutNetwork = ['unshare', '--net', ...userNamespace, 'sh', '-c', 'ip li
 function commandOf(name: string, isShort: boolean): readonly string[] {
   if (name === 'offline') return [...withoutNetwork, ...vitest, ...(isShort ? ['test/journey/first-run'] : [])]
   const files = filesOf(name)
-  // Only the two files of `fuzz` run in parallel, because other parts inject faults into shared emulators.
+  // `fuzz` has two files, which run in parallel. The other parts have one.
   if (files.length > 0) return [...vitest, '--project', 'verification', ...files, `--maxWorkers=${files.length}`]
   return [...vitest, '--maxWorkers=2', ...(suites[name] ?? [])]
 }

@@ -10,10 +10,14 @@ import { expect, test, vi } from 'vitest'
 
 const target = 'DynamoDB_20120810.GetItem'
 
-function connect(call: Call) {
+function connect(call: Call, ...timeLimit: ['none'] | []) {
   const { port1, port2 } = new MessageChannel()
   serveCalls(port1, call)
-  const settings = { ...clientSettings('http://127.0.0.1:9', 'key'), ...transportOver(port2), maxAttempts: 1 }
+  const settings = {
+    ...clientSettings('http://127.0.0.1:9', 'key'),
+    ...transportOver(port2, ...timeLimit),
+    maxAttempts: 1,
+  }
   return { serverPort: port1, client: new DynamoDBClient(settings) }
 }
 
@@ -74,7 +78,7 @@ test('at most 50 calls run at a time; the others wait for a response', async () 
     responses.push(response)
     await response.promise
     return { statusCode: 200, body: '{}' }
-  })
+  }, 'none')
   const reads = Array.from({ length: 120 }, () => read(client))
   await vi.waitFor(() => expect(responses).toHaveLength(50))
   for (let index = 0; index < reads.length; index++) {

@@ -16,7 +16,7 @@ export interface AwsTransport {
 const transportKey = Symbol.for('platform.awsTransport')
 const globals: { [transportKey]?: AwsTransport } & typeof globalThis = globalThis
 
-/** Affects AWS clients that are created later. Only the one-machine platform calls this function. */
+/** Affects AWS clients that are created later. Only the one-machine platform and tests call this function. */
 export function setAwsTransport(transport: AwsTransport): void {
   globals[transportKey] = transport
 }

@@ -100,7 +100,7 @@ export async function select(
     const statuses = await statusesOf(organisationId, { ids, clusterCount, among: [status] }, options)
     clusters = clusters.filter(({ id }) => statuses.get(id) === status)
   }
-  return { clusters, clusterCount, ...(term !== '' && byNames && { searchedAll: byNames.nameCount < maxNames }) }
+  return { clusters, clusterCount, ...(term !== '' && byNames && { searchedAll: byNames.isComplete }) }
 }
 
 const newestFirst = (one: SelectedCluster, other: SelectedCluster): number => (one.id < other.id ? 1 : -1)
@@ -125,8 +125,14 @@ async function clustersLabelled(
 export async function clustersNamed(organisationId: string, term: string, { stale }: ReadOptions) {
   const { pk } = keys.clusterName(organisationId, '')
   const filter = term === '' ? {} : { filter: { attribute: 'folded', contains: term } }
-  const { items, readCount } = await readAll({ pk, stale, ...filter }, stale ? maxNames : Infinity)
-  return { names: new Map(items.map(({ sk, clusterId }) => [String(clusterId), String(sk)])), nameCount: readCount }
+  const limit = stale ? maxNames : Infinity
+  // One more, to know whether the limit is exceeded.
+  const { items, readCount } = await readAll({ pk, stale, ...filter }, limit + 1)
+  return {
+    names: new Map(items.map(({ sk, clusterId }) => [String(clusterId), String(sk)])),
+    nameCount: readCount,
+    isComplete: readCount <= limit,
+  }
 }
 
 interface ClustersOf {

@@ -3,7 +3,8 @@ import type { MessagePort } from 'node:worker_threads'
 import { type AwsTransport, awsTimeouts } from '@platform/core/aws/sdk'
 import { NoResponse } from './http/error.ts'
 
-/** The protocol of AWS over a message port, which takes less than half of the CPU time of HTTP with signatures. */
+// The protocol of AWS over a message port, which takes less than half of the CPU time of HTTP with signatures.
+
 interface CallRequest {
   id: number
   /** The header `X-Amz-Target`. */
@@ -48,13 +49,18 @@ export function serveCalls(port: MessagePort, call: Call): void {
     if ('abortId' in request) abortable.get(request.abortId)?.abort()
     else void respond(request)
   })
+  port.on('close', () => {
+    for (const controller of abortable.values()) controller.abort()
+  })
   port.unref()
 }
 
-const unanswered = (error: unknown): 'disconnected' | 'hangs' =>
-  error instanceof NoResponse && error.hangs ? 'hangs' : 'disconnected'
+function unanswered(error: unknown): 'disconnected' | 'hangs' {
+  if (!(error instanceof NoResponse)) console.error(error)
+  return error instanceof NoResponse && error.hangs ? 'hangs' : 'disconnected'
+}
 
-/** More calls than the emulators can perform at a time wait in the client. */
+/** Further calls wait in the client. A call that timed out does not count, although it may still run. */
 const maximumConcurrency = 50
 
 /**
@@ -93,9 +99,13 @@ export function transportOver(
       runningCount++
       send({ id, target, body, isAbortable: signal !== undefined })
     }
+    const expire = () => {
+      if (signal !== undefined && !waiting.has(start)) send({ abortId: id })
+      response.reject(timedOut())
+    }
     const abort = () => (waiting.has(start) ? response.reject(disconnected()) : send({ abortId: id }))
     signal?.addEventListener('abort', abort)
-    const timer = timeoutMs === 'none' ? undefined : setTimeout(() => response.reject(timedOut()), timeoutMs)
+    const timer = timeoutMs === 'none' ? undefined : setTimeout(expire, timeoutMs)
     if (runningCount < maximumConcurrency) start()
     else waiting.add(start)
     try {

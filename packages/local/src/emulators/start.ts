@@ -40,7 +40,13 @@ export async function startEmulators(
   worker.on('error', (error: Error) => {
     threadError = error
   })
-  const exit = once(worker, 'exit')
+  let hasEnded = false
+  const exit = new Promise<void>((resolve) => {
+    worker.once('exit', () => {
+      hasEnded = true
+      resolve()
+    })
+  })
   const reportDeath = () => onDeath(threadError)
   worker.on('exit', reportDeath)
   return {
@@ -48,7 +54,8 @@ export async function startEmulators(
     accessKeyId: workerData.accessKeyId,
     connect: () => {
       const { port1, port2 } = new MessageChannel()
-      worker.postMessage(port1, [port1])
+      if (hasEnded) port1.close()
+      else worker.postMessage(port1, [port1])
       return port2
     },
     close: async () => {

@@ -1,4 +1,4 @@
-/** Entry point of the emulators' thread: reports the addresses, and closes the emulators on request. */
+/** Entry point of the emulators' thread: reports the addresses, serves ports, and closes the emulators on request. */
 import { flushCompileCache } from 'node:module'
 import { join } from 'node:path'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'

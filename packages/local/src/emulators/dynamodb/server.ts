@@ -20,6 +20,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
+import { NoResponse } from '../http/error.ts'
 import type { DynamoDbHooks } from '../hooks.ts'
 import type { Call } from '../port.ts'
 import { Responder } from './http.ts'
@@ -87,7 +88,10 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Dyna
 
   let closing: Promise<void> | undefined
   const close = () => (closing ??= shutDown())
-  const call: Call = (target, body) => responder.call(target, body)
+  const call: Call = async (target, body) => {
+    if (closing !== undefined) throw new NoResponse()
+    return responder.call(target, body)
+  }
   return { url: `http://${LOOPBACK}:${portOf(server)}`, call, close }
 }
 

@@ -12,7 +12,7 @@ export interface AwsServer {
   url: string
   /** Performs a call without HTTP. */
   call: Call
-  /** Ends long polls and completes running requests first. */
+  /** Ends long polls and completes running HTTP requests first. */
   close(): Promise<void>
 }
 
