@@ -19,12 +19,12 @@ if (!('signer' in transport)) throw new Error('The tests of core call the emulat
 const { requestHandler } = transport
 const handle = requestHandler.handle
 
-vi.spyOn(requestHandler, 'handle').mockImplementation(async (request) => {
+vi.spyOn(requestHandler, 'handle').mockImplementation(async (request, options) => {
   const isRetry = !/attempt=1\b/.test(String(request.headers['amz-sdk-request']))
   if (inFlight++ === 0 && !isRetry) usage.rounds++
   // The client repeats calls that a busy machine answers too late.
   if (!isRetry) usage.calls.push(request.headers['x-amz-target']?.split('.')[1] ?? '')
-  return handle(request).finally(() => inFlight--)
+  return handle(request, options).finally(() => inFlight--)
 })
 
 interface Capacity {

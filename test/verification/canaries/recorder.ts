@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { listen } from '../../support/http-server.ts'
 
 interface Message {
@@ -17,7 +19,7 @@ export interface Exchange {
   response: Message
 }
 
-/** Starts a proxy before the platform that records all exchanges and changes nothing. */
+/** Starts a proxy before the platform that records all exchanges, except the content of upgraded connections. */
 export async function startRecorder(platformUrl: string) {
   const exchanges: Exchange[] = []
   const { hostname, port } = new URL(platformUrl)
@@ -26,8 +28,20 @@ export async function startRecorder(platformUrl: string) {
       .then((exchange) => exchanges.push(exchange))
       .catch(() => outgoing.destroy())
   })
+  server.on('upgrade', (incoming, socket, head) => {
+    const upstream = connect(Number(port), hostname)
+    upstream.write(`${headOf(incoming)}\r\n\r\n`)
+    upstream.write(head)
+    pipeline(socket, upstream, socket).catch(() => undefined)
+  })
   return { ...(await listen(server)), exchanges }
 }
+
+const headOf = ({ method, url, rawHeaders }: IncomingMessage): string =>
+  [
+    `${method} ${url} HTTP/1.1`,
+    ...rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : [])),
+  ].join('\r\n')
 
 const toMessage = ({ rawHeaders: headers }: IncomingMessage, body: Buffer): Message => ({
   headers,

@@ -72,8 +72,8 @@ export interface Selection {
 
 /**
  * Selects clusters, newest first. Without `stale`, the result has every matching cluster that existed before the call.
- * With `stale`, at most 100,000 names are read; see `searchedAll`. Names are smaller than labels, so labels
- * are read only if they are needed.
+ * With `stale`, at most 100,000 names are read; see `searchedAll`. Names are smaller than labels, so labels are read
+ * only if they are needed.
  */
 export async function select(
   organisationId: string,

@@ -61,8 +61,8 @@ async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sin
 
 /**
  * Monitors a release at its share for the configured time. If requests of that time are unanswered, continues until
- * they have a response, but at most for another `maxRequestMs`. Throws `UpdateError` if the release does
- * not respond to its probes or exceeds the error budget.
+ * they have a response, but at most for another `maxRequestMs`. Throws `UpdateError` if the release does not respond to
+ * its probes or exceeds the error budget.
  */
 export async function bake(
   work: UpdateWork,
