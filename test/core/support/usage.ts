@@ -1,8 +1,8 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { awsTransport } from '@platform/core/aws/sdk'
 import { client } from '@platform/core/db/table'
 import { vi } from 'vitest'
 
-/** The AWS usage of this process. The emulators' own counters include other test files. */
 export interface Usage {
   calls: string[]
   /** The number of calls that started while no other was in flight. */
@@ -11,8 +11,8 @@ export interface Usage {
   writeUnits: number
 }
 
-let usage: Usage = { calls: [], rounds: 0, readUnits: 0, writeUnits: 0 }
-let inFlight = 0
+/** Distinguishes the calls of the measured work from those of other work in this process. */
+const measurements = new AsyncLocalStorage<Usage & { inFlight: number }>()
 
 const transport = awsTransport()
 if (!('signer' in transport)) throw new Error('The tests of core call the emulators without HTTP.')
@@ -20,11 +20,13 @@ const { requestHandler } = transport
 const handle = requestHandler.handle
 
 vi.spyOn(requestHandler, 'handle').mockImplementation(async (request, options) => {
+  const usage = measurements.getStore()
+  if (usage === undefined) return handle(request, options)
   const isRetry = !/attempt=1\b/.test(String(request.headers['amz-sdk-request']))
-  if (inFlight++ === 0 && !isRetry) usage.rounds++
+  if (usage.inFlight++ === 0 && !isRetry) usage.rounds++
   // The client repeats calls that a busy machine answers too late.
   if (!isRetry) usage.calls.push(request.headers['x-amz-target']?.split('.')[1] ?? '')
-  return handle(request, options).finally(() => inFlight--)
+  return handle(request, options).finally(() => usage.inFlight--)
 })
 
 interface Capacity {
@@ -33,6 +35,8 @@ interface Capacity {
 
 client.middlewareStack.add(
   (next, context) => async (args) => {
+    const usage = measurements.getStore()
+    if (usage === undefined) return next(args)
     Object.assign(args.input, { ReturnConsumedCapacity: 'TOTAL' })
     const result = await next(args)
     const { ConsumedCapacity = [] } = result.output as { ConsumedCapacity?: Capacity | Capacity[] }
@@ -43,9 +47,9 @@ client.middlewareStack.add(
   { step: 'initialize', name: 'usage' },
 )
 
-/** Runs the work and returns its usage. Not for concurrent measurements. */
+/** Runs the work and returns its usage of AWS. */
 export async function measureUsage<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {
-  usage = { calls: [], rounds: 0, readUnits: 0, writeUnits: 0 }
-  const result = await work()
+  const usage = { calls: [], rounds: 0, readUnits: 0, writeUnits: 0, inFlight: 0 }
+  const result = await measurements.run(usage, work)
   return { result, usage }
 }
