@@ -8,7 +8,7 @@ interface OperationObject {
   security?: Record<string, unknown>[]
   'x-permission'?: string
   parameters?: { in: string; name: string; schema: Schema }[]
-  requestBody?: { content: Record<string, { schema: Schema }> }
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> }
   responses: Record<string, ResponseObject | Reference>
 }
 

@@ -6,6 +6,7 @@ export interface Operation {
   template: string
   parameters: readonly { in: string; name: string; schema: Schema }[]
   body: Schema | undefined
+  isBodyOptional: boolean
 }
 
 export interface Wire {
