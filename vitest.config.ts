@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { isLong } from './test/support/long.ts'
 
-/** These tests call use cases directly. They use emulators, with a table for each file. */
+/** Tests that run the code of the platform in their own process, against emulators with a table for each file. */
 const storeTests = [
   'test/core/**/*.test.ts',
   'test/functions/**/*.test.ts',
@@ -106,7 +106,7 @@ export default defineConfig({
           exclude: longTests,
           isolate,
           globalSetup: ['test/support/assets.ts'],
-          // The table's name must be set before core is imported.
+          // The name of the table must be set before core is imported.
           setupFiles: ['test/support/reset-modules.ts', 'test/support/emulators.ts', 'test/support/table-per-file.ts'],
           sequence: { setupFiles: 'list' },
         },

@@ -1,6 +1,7 @@
 /**
- * Shares of the account's free concurrency that only these functions may use, and to which they are limited. With fewer
- * than 500, nothing is reserved: Lambda requires 100 unreserved, and small reservations would throttle.
+ * Shares of the free concurrency of the account that are reserved for functions, which may use no more. Nothing is
+ * reserved if fewer than 500 executions are free: Lambda requires 100 unreserved ones, and functions with small
+ * reservations would be throttled.
  */
 const shares: Record<string, number> = { relay: 0.3, auth: 0.1, health: 0.01 }
 const minFreeConcurrency = 500

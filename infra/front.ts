@@ -34,7 +34,10 @@ const visibilityOf = (metricName: string) => ({
   sampledRequestsEnabled: false,
 })
 
-/** No rule inspects bodies: scripts of jobs look like attacks. The rate limit is high: relays may share an address. */
+/**
+ * No rule inspects bodies, because scripts of jobs look like attacks. The rate limit is high, because relays may share
+ * an address.
+ */
 const createWebAcl = () =>
   new aws.wafv2.WebAcl('FrontAcl', {
     region: 'us-east-1',
@@ -62,7 +65,7 @@ const createWebAcl = () =>
     ],
   })
 
-/** Managed policies of CloudFront: nothing is cached; everything but `Host` is forwarded. */
+/** Managed policies of CloudFront: no caching, and everything except `Host` is forwarded. */
 const [cachingDisabledPolicyId, allExceptHostPolicyId] = [
   '4135ea2d-6df8-44a3-9df3-4b5a84be39ad',
   'b689b0a8-53d0-40ab-baf2-68738e2966ac',
@@ -110,7 +113,6 @@ function createFront(domain: string, origin: string) {
 
 const front = originDomain && options.domain ? createFront(options.domain, originDomain) : undefined
 
-/** Settings of functions behind the front; undefined without a front. */
 export const frontSettings = front && { PLAT_FRONT_SECRET_SHA256: front.sha256, PLAT_FRONT_REQUIRED: 'true' }
 
 export const publicUrl = front ? `https://${options.domain}` : api.url

@@ -59,7 +59,7 @@ const memoryByFunction: Record<string, `${number} MB`> = {
   'queue/updates': '1024 MB',
 }
 
-/** Function → the version that its alias refers to. */
+/** Function → the version to which the deployment sets its alias. */
 export const versions: Record<string, $util.Output<string>> = {}
 
 export function createPlatformFunction(

@@ -1,4 +1,4 @@
-/** Settings of the deployment itself; functions do not receive them. */
+/** Settings of the deployment itself, which functions do not receive. */
 
 /** Setting → pattern, and a description of valid values for the error message. */
 const patterns = {
@@ -31,7 +31,10 @@ const requirements = [
 
 export const optionNames: readonly string[] = Object.keys(patterns)
 
-/** An empty value counts as unset. Throws one error that names all invalid settings. */
+/**
+ * Returns the options in the environment. An empty value counts as unset. Throws one error that names all invalid
+ * settings.
+ */
 export function optionsOf(environment: Record<string, string | undefined>) {
   const errors = Object.entries(patterns).flatMap(([name, [pattern, description]]) => {
     const value = environment[name]

@@ -1,7 +1,10 @@
 import { deadLetterRetentionSeconds, workQueues } from '../packages/contract/src/task.ts'
 import { prefix } from './stage.ts'
 
-/** AWS recommends a visibility timeout of six times the consumer's timeout. */
+/**
+ * Creates a queue and its dead-letter queue. AWS recommends a visibility timeout of six times the timeout of the
+ * consumer.
+ */
 function createQueue(name: string, timeoutSeconds: number) {
   const id = `${name[0].toUpperCase()}${name.slice(1)}`
   const visibilityTimeout = `${timeoutSeconds * 6} seconds` as const

@@ -8,7 +8,7 @@ const consumersOf = (queue: string): [string, Task][] =>
     ([, { trigger }]) => typeof trigger === 'object' && 'queue' in trigger && trigger.queue === queue,
   )
 
-/** Whether messages of a consumer can lead back to it, directly or through other consumers. */
+/** Whether messages that a consumer sends can lead back to it, directly or through other consumers. */
 export function canLoop(name: string): boolean {
   const reachedNames = new Set<string>()
   const pending = Object.entries<Task>(tasks).filter(([each]) => each === name)

@@ -1,6 +1,9 @@
 import { isProtected, prefix } from './stage.ts'
 
-/** The platform writes the values itself, so that no secret passes through a deployment or its state. */
+/**
+ * Creates a secret without a value. The platform writes the value itself, so that no secret passes through a deployment
+ * or its state.
+ */
 const createSecret = (id: string, name: string, description: string) =>
   new aws.secretsmanager.Secret(
     id,

@@ -6,7 +6,7 @@ const fieldNames = ['pk', 'sk', ...Object.values(tableIndexes).flat()]
 
 const { restoredTable } = options
 
-/** The component's defaults are on-demand capacity and point-in-time recovery of 35 days. */
+/** The defaults of the component are on-demand capacity and point-in-time recovery for 35 days. */
 export const table = new sst.aws.Dynamo('Table', {
   fields: Object.fromEntries(fieldNames.map((name) => [name, 'string' as const])),
   primaryIndex: { hashKey: 'pk', rangeKey: 'sk' },
@@ -20,7 +20,7 @@ export const table = new sst.aws.Dynamo('Table', {
   deletionProtection: isProtected,
   transform: {
     // If the deployment names a restored table, that table replaces this one permanently. Any other replacement would
-    // lose the data, so `protect` prevents it in production.
+    // lose the data, so `protect` prevents it in a protected stage.
     table: (args, resourceOptions) => {
       resourceOptions.protect = isProtected && restoredTable === undefined
       if (restoredTable === undefined) return

@@ -8,7 +8,10 @@ import { globalPrefix, prefix } from './stage.ts'
 
 type Target = ReturnType<typeof createPlatformFunction>
 
-/** With `ReportBatchItemFailures`, only the failed messages of a batch are delivered again. */
+/**
+ * Connects a function to its queue. With `ReportBatchItemFailures`, only the failed messages of a batch are delivered
+ * again.
+ */
 function connectQueue(
   { id, alias }: Target,
   trigger: { queue: string; batchSize: number; maximumConcurrency: number },

@@ -36,8 +36,7 @@ const brotliAsync = promisify(brotliCompress)
 
 /** Builds the portal into one file of compressed responses. The same sources give the same bytes. */
 export async function buildPortal(outfile: string): Promise<void> {
-  // React checks NODE_ENV, not Vite's mode: tests would otherwise bundle the development build, which is twice as
-  // large.
+  // React checks NODE_ENV, not the mode of Vite. Builds in tests would otherwise contain the larger development build.
   process.env['NODE_ENV'] = 'production'
   const folder = await mkdtemp(join(tmpdir(), 'portal-'))
   try {

@@ -7,15 +7,15 @@ import { relayVersion } from '../packages/relay/src/version.ts'
 
 const root = new URL('../', import.meta.url)
 
-/** `publicKeyPem` verifies later versions. */
+/** A version of the relay with the public key that verifies later versions. */
 export interface RelayRelease {
   version: string
   publicKeyPem: string
 }
 
 /**
- * Bundles the relay into one file that runs on Node 20 and later. It is readable except for the library `ws`. Without
- * `release`, the relay cannot update itself.
+ * Bundles the relay into one file that runs on Node 20 and later. The code is readable, except the library `ws`.
+ * Without `release`, the relay cannot update itself.
  */
 export async function buildRelay(outfile: string, release?: RelayRelease): Promise<void> {
   const { license }: { license: string } = JSON.parse(await readFile(new URL('package.json', root), 'utf8'))
@@ -36,7 +36,7 @@ export async function buildRelay(outfile: string, release?: RelayRelease): Promi
   await writeFile(outfile, heading + tidy(outputFiles[0]!.text) + (await webSocketCode()))
 }
 
-/** The client of `ws` follows the relay as minified code. */
+/** Replaces the library `ws` with a call of the minified code that follows the relay. */
 const webSocketLibrary: Plugin = {
   name: 'ws',
   setup(builder) {

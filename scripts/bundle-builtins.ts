@@ -2,8 +2,8 @@ import { isBuiltin } from 'node:module'
 import { type DynamicImport, parseSync, type StaticImport } from 'oxc-parser'
 
 /**
- * Replaces imports of Node's modules with `process.getBuiltinModule`: as an ES module, node:http would evaluate all its
- * members and load `fetch`, which takes 12 ms.
+ * Replaces imports of Node modules with `process.getBuiltinModule`. As an ES module, node:http would evaluate all its
+ * members and load `fetch`, which is slow.
  */
 export function requireBuiltins(text: string): string {
   const { staticImports, dynamicImports } = parseSync('program.mjs', text).module
@@ -24,7 +24,6 @@ export function requireBuiltins(text: string): string {
 
 const builtinAccess = (name: string): string => `process.getBuiltinModule(${JSON.stringify(name)})`
 
-/** Replaces `import a, { b as c } from 'x'`. */
 function staticAccess({ entries, moduleRequest }: StaticImport): string {
   const access = builtinAccess(moduleRequest.value)
   // The default export and the namespace are the whole module.

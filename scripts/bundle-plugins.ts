@@ -3,7 +3,7 @@ import type { Plugin } from 'esbuild'
 import { type Expression, parseSync, type Statement, type VariableDeclaration } from 'oxc-parser'
 import { root } from './source.ts'
 
-/** Lambda sets credentials in the environment. The SDK's other credential providers are a quarter of the bundle. */
+/** Lambda sets credentials in the environment, so bundles leave out the other credential providers of the SDK. */
 const environmentCredentials: Plugin = {
   name: 'environment-credentials',
   setup(builder) {
@@ -45,8 +45,8 @@ const plainRoutes: Plugin = {
 }
 
 /**
- * Marks calls that create schemas as free of side effects, so that esbuild drops unused schemas. Caches the results for
- * one build.
+ * Marks calls that create schemas as free of side effects, so that esbuild drops unused schemas. Caches the marked
+ * files.
  */
 function unusedSchemas(): Plugin {
   const markedTexts = new Map<string, Promise<string>>()
@@ -104,7 +104,7 @@ const derivedConstants: Plugin = {
   },
 }
 
-/** All plugins, for one build. */
+/** Returns new plugins for one build, because their cache must not outlive it. */
 export const plugins = (): Plugin[] => [
   environmentCredentials,
   plainRoutes,

@@ -52,8 +52,8 @@ export async function bundle(name: string): Promise<Bundle & { path: string }> {
 
 /**
  * Bundles functions in memory and returns them by name. Functions with lazily loaded code are bundled one by one, so
- * that the code of other functions does not affect their chunks. `version`: the version that the code reports; default:
- * that of the package. `changes` are plugins that run first: tests use them to build releases that fail.
+ * that the code of other functions does not affect their chunks. The code reports `version`, or by default the version
+ * of the package. The plugins `changes` run first: tests use them to build releases that fail.
  */
 export async function bundleAll(
   names: readonly string[],
@@ -88,7 +88,7 @@ function hasDynamicImports({ inputs, outputs }: Metafile, name: string): boolean
   )
 }
 
-/** The files of a build that one program can load. */
+/** Returns the files of a build that one program can load. */
 function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, program: string): Bundle {
   const entry = `${outdir}/${program}`
   const { outputs } = metafile

@@ -21,7 +21,7 @@ const permissiveLicenses = new Set(
   '0BSD Apache-2.0 BlueOak-1.0.0 BSD-2-Clause BSD-3-Clause CC0-1.0 ISC MIT Python-2.0 Unlicense Zlib'.split(' '),
 )
 
-/** Adds licences with conditions for redistribution, because tools are not part of the product. */
+/** Tools are not part of the product, so licences with conditions for redistribution are allowed too. */
 const toolLicenses = new Set([...permissiveLicenses, 'CC-BY-4.0', 'MPL-2.0'])
 
 const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>
@@ -33,7 +33,7 @@ const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>
 /** Maximum number of packages of an installation without development packages. */
 const maxInstalledPackages = 150
 
-/** Problems of a lockfile and its page of reasons, one line each. */
+/** Returns the problems of a lockfile and its page of reasons, one line each. */
 export function dependencyProblems(packages: Readonly<Record<string, LockedPackage>>, page: string): string[] {
   const explainedNames = new Set([...page.matchAll(/^\| `([^`]+)` \| \S/gm)].map(([, name]) => name))
   const directDependencies = Object.entries(packages)

@@ -59,7 +59,7 @@ const rules: readonly Rule[] = [
 
 const maxSubjectLength = 72
 
-/** Lines of files that break a rule. */
+/** Returns the lines of files that break a rule. */
 export const repositoryProblems = (files: readonly Source[]): string[] =>
   files.flatMap(({ path, text }) => {
     const applicableRules = rules.filter(
@@ -73,7 +73,9 @@ export const repositoryProblems = (files: readonly Source[]): string[] =>
     )
   })
 
-/** Reports the subject of the latest commit that is not a merge if it is longer than the limit. */
+/**
+ * Returns a problem if the subject of the latest commit that is not a merge is too long. Returns nothing without git.
+ */
 function subjectProblems(): string[] {
   try {
     const subject = execFileSync('git', ['log', '-1', '--no-merges', '--format=%s'], { cwd: root, encoding: 'utf8' })

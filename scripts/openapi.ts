@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openApiDocument } from '@platform/contract/openapi'
 
-/** `npm run openapi` writes this file; `--check` only compares. */
+/** The file that `npm run openapi` writes. With `--check`, the command only compares it. */
 export const openApiFile = new URL('../packages/contract/openapi.json', import.meta.url)
 
 export const openApiText = (): string => `${JSON.stringify(openApiDocument(), null, 2)}\n`

@@ -1,4 +1,4 @@
-/** `npm run package`: writes the platform with its built files to a tarball, whose users need no build tools. */
+/** `npm run package`: writes the platform with its built files to a tarball, so that its users need no build tools. */
 import { createWriteStream } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
@@ -39,7 +39,7 @@ async function bundleQueues(): Promise<Map<string, Uint8Array>> {
     outdir: join(dist, 'fauxqs'),
     write: false,
     bundle: true,
-    // The files share the store's class.
+    // The files share the class of the store.
     splitting: true,
     platform: 'node',
     format: 'esm',

@@ -24,7 +24,10 @@ Environment: PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD; default: those o
 const text = { type: 'string' } as const
 const options = { registry: text, key: text, from: text, platform: text, help: { type: 'boolean' } } as const
 
-/** Only a commit identifies the source, so uncommitted changes are rejected. */
+/**
+ * Returns the hash of the current commit. Throws `CliError` without a commit, and for uncommitted changes, which no
+ * commit identifies.
+ */
 async function readRevision(): Promise<string> {
   const { id, isChanged } = await currentCommit()
   if (id === undefined)

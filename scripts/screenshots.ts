@@ -12,8 +12,8 @@ import { showcase } from '../test/support/portal/showcase.ts'
 import { root } from './source.ts'
 
 /**
- * `npm run screenshots`: takes pictures of every page in both themes and widths. They go to dist/screenshots or
- * PLAT_SCREENSHOTS; the three pictures of the README go to docs/screenshots.
+ * `npm run screenshots`: takes pictures of every page in both themes and all widths, in dist/screenshots or
+ * PLAT_SCREENSHOTS. Takes the three pictures of the README, in docs/screenshots.
  */
 
 const maximumBytes = 200 * 1024

@@ -10,7 +10,7 @@ export interface Source {
 /** The root of the repository, with a trailing slash. */
 export const root = fileURLToPath(new URL('../', import.meta.url))
 
-/** Every tracked or untracked file that git does not ignore. */
+/** Returns every tracked file, and every untracked file that git does not ignore. */
 export const sources = (): Source[] =>
   execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' })
     .split('\0')
@@ -28,7 +28,7 @@ function readSource(path: string): Source[] {
 
 export const isCode = ({ path }: Source): boolean => /\.tsx?$/.test(path)
 
-/** Prints violations and fails the process if there are any. */
+/** Prints violations and sets the exit code 1 if there are any. */
 export function report(violations: readonly string[]): void {
   for (const violation of violations) console.error(violation)
   if (violations.length > 0) process.exitCode = 1

@@ -4,8 +4,8 @@ import { InstallMessage } from '@platform/http/messages'
 import { moduleOperations } from '@platform/worker/handlers'
 
 /**
- * Runs for up to 300 seconds, because it downloads images and calls lifecycle hooks. It has no permission to change the
- * platform's functions.
+ * Runs for up to 300 seconds, because it downloads images and calls lifecycle hooks. This function has no permission to
+ * change the platform's functions.
  */
 export const handler = consume(InstallMessage, async (message) => {
   if ('jobId' in message) return runOperation(message, moduleOperations)

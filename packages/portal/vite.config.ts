@@ -10,8 +10,7 @@ const forwarded = ['/api', '/health', '/docs', '/relay', '/schemas']
 // Without this group, each pair of pages that shares icons would have its own chunk.
 const icons = { name: 'icons', test: /lucide-react/, priority: 1 }
 
-// Code that at least four pages share is in one chunk, so that a page needs about six requests instead of thirty. Each
-// request invokes a Lambda function.
+// Code that at least four pages share is in one chunk, so that a page needs fewer requests.
 const common = { name: 'common', minShareCount: 4 }
 
 export default defineConfig({

@@ -2,7 +2,6 @@ import { LambdaClient } from '@aws-sdk/client-lambda'
 import { CliError, messageOf } from '@platform/cli/exit'
 import { endpointOf, signedPost } from './signed-post.ts'
 
-/** The AWS account, region and principal of the deployment. */
 export interface Account {
   id: string
   region: string

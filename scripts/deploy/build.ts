@@ -11,13 +11,13 @@ export const functionsDir = join(distDir, 'functions')
 /** Builds every function as deployed. Returns the number of functions. Throws `CliError` if one cannot be bundled. */
 export async function buildFunctions(folder = functionsDir): Promise<number> {
   const functions = await functionFiles(undefined, distDir)
-  // esbuild's service would keep a gigabyte of memory until this process ends.
+  // Otherwise the esbuild service keeps its memory until this process ends.
   await stop()
   await writeFunctions(functions, folder)
   return functions.size
 }
 
-/** Writes the functions to a folder; the old folder is removed only after the new one is complete. */
+/** Writes the functions to a folder. Removes the old folder only after the new one is complete. */
 export async function writeFunctions(
   functions: Awaited<ReturnType<typeof functionFiles>>,
   folder: string,

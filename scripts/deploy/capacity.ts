@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { reservedFunctions } from '../../infra/concurrency.ts'
 import { signedPost } from './signed-post.ts'
 
-/** The load that the limits of the AWS account allow, as queried before a deployment. */
+/** The load that the limits of the AWS account allow. */
 export interface Capacity {
   /** Concurrent executions that are free for this stage. */
   concurrency: number

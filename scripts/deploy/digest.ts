@@ -29,7 +29,7 @@ export async function writeDeploymentDigest(
   for (const file of programs) await writeFile(join(dirname(file), digestFile), content)
 }
 
-/** Files of a folder, recursively and sorted, without digest files; for a file, the file itself. */
+/** Returns the files of a folder, recursively and sorted, without digest files. For a file, returns only its path. */
 async function filesIn(path: string): Promise<string[]> {
   if (!(await stat(path)).isDirectory()) return [path]
   const entries = await readdir(path, { recursive: true, withFileTypes: true })

@@ -26,7 +26,7 @@ Exit codes: 0 deployed; 1 failed, run the command again; 2 invalid settings or o
 Exit codes: 0 removed; 1 failed, run the command again; 2 invalid settings or options, nothing was changed.`,
 } as const
 
-/** Parses the command line; returns the help text if it is requested. Throws `CliError`. */
+/** Parses the command line. Returns the help text if it is requested. Throws `CliError` for invalid options. */
 export function parseOptions(args: readonly string[]): Options | string {
   const command = args[0] === 'remove' ? 'remove' : 'deploy'
   const { help, stage, diff, confirm } = valuesOf(command === 'remove' ? args.slice(1) : args, command)

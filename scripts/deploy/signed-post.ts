@@ -15,7 +15,7 @@ export interface SignedPost {
  * time; an error status does not reject.
  */
 export async function signedPost({ service, region, headers, body }: SignedPost): Promise<Response> {
-  // Any client resolves credentials as the SDK does.
+  // All clients of the SDK resolve credentials in the same way.
   const { config } = new LambdaClient({ region })
   const url = new URL(endpointOf(service, region))
   const signer = new SignatureV4({ credentials: await config.credentials(), region, service, sha256: config.sha256 })

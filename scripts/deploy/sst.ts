@@ -12,7 +12,7 @@ const outputsFile = join(root, '.sst/outputs.json')
 const Outputs = z.object({
   api: z.url(),
   portal: z.url(),
-  /** Command that prints the token. */
+  /** Command that prints the initial admin token. */
   initialAdminToken: z.string(),
   /** ARN of the alarm topic. */
   alarms: z.string().optional(),
@@ -40,7 +40,7 @@ export async function runSst({ action, stage }: Options, region: string): Promis
       DO_NOT_TRACK: '1',
     },
   })
-  // A terminal sends an interrupt to SST too, which stops cleanly.
+  // A terminal sends an interrupt also to SST, which then stops cleanly.
   const forwardSignal = (): void => void child.kill('SIGTERM')
   process.on('SIGTERM', forwardSignal).on('SIGINT', ignoreSignal)
   try {

@@ -67,7 +67,7 @@ const eventSourceMappings: Permission[] = [
   permission('lambda', 'TagResource UntagResource ListTags', () => ['lambda:*:*:event-source-mapping:*']),
 ]
 
-/** Resource type → permissions; empty for types that need none. */
+/** Resource type → permissions to deploy it; empty for types that need none. */
 export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
   'aws:acm/certificate:Certificate': [
     permission('acm', 'RequestCertificate', allResources),

@@ -14,7 +14,7 @@ interface Statement {
   Condition?: Record<string, Record<string, string | readonly string[]>>
 }
 
-/** IAM's limit for a managed policy, in characters without white space. */
+/** The limit of IAM for a managed policy, in characters without white space. */
 export const maxPolicyLength = 6144
 
 const withPartition = (resource: string): string => (resource === '*' ? '*' : `arn:*:${resource}`)

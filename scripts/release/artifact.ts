@@ -22,7 +22,7 @@ export interface Artifact {
 
 const encodeJson = (content: unknown): Buffer => Buffer.from(JSON.stringify(content))
 
-/** The functions of a release as an OCI artifact. The same input gives the same digest. */
+/** Returns the functions of a release as an OCI artifact. The same input gives the same digest. */
 export function artifactOf(facts: ReleaseFacts, zips: ReadonlyMap<string, Uint8Array>): Artifact {
   const packedFunctions = [...zips].map(([name, zip]) => ({ name, zip, digest: digestOf(zip), size: zip.length }))
   const functions = Object.fromEntries(packedFunctions.map(({ name, digest, size }) => [name, { digest, size }]))

@@ -18,7 +18,10 @@ export async function findSigningKey({ key }: Options): Promise<string> {
   })
 }
 
-/** The repository to push to, with its credentials. Throws `CliError`. */
+/**
+ * Returns the client and the name of the repository to push to. Throws `CliError` without a source and a running
+ * platform.
+ */
 export async function releaseRepositoryFor({ source }: Options): Promise<Repository> {
   const reference = source || process.env['PLAT_RELEASE_SOURCE'] || (await ownReference())
   const { client, repository } = openRemote(reference)

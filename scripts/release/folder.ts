@@ -13,7 +13,7 @@ import { contentConflict, publish, type Repository } from './publish.ts'
 
 const ignoreLog = (): void => undefined
 
-/** Repository name inside the temporary registry; it is not stored in the layout. */
+/** Name of the repository in the temporary registry. The folder does not contain this name. */
 const repositoryName = 'platform/releases'
 
 /**
@@ -45,7 +45,7 @@ export async function publishToFolder(
   }
 }
 
-/** Does nothing if the folder does not have the tag. */
+/** Copies a tag from the folder to the repository, if the folder has the tag. */
 async function copyTag(folder: string, tag: string, repository: Repository): Promise<void> {
   const { client, name: target } = repository
   const entry = (await readIndex(folder))?.find((each) => tagOf(each) === tag)

@@ -15,8 +15,9 @@ export const servedAssets: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Files of every function: `index.mjs`, its lazily loaded chunks, and served assets in `dist`. `assetsDir` receives the
- * assets; `bundleAll` describes `version` and `changes`. Throws `CliError`.
+ * Returns the files of every function: `index.mjs`, its lazily loaded chunks, and served assets in `dist`. Writes the
+ * assets to `assetsDir`. `bundleAll` describes `version` and `changes`. Throws `CliError` if the functions cannot be
+ * bundled.
  */
 export async function functionFiles(
   version: string | undefined,
@@ -40,7 +41,8 @@ export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir:
 
 /**
  * Packs the functions of a version into one zip each. `workFolder` must be empty; `bundleAll` describes `changes`. The
- * packed relay verifies its updates with `publicKeyPem`; without it, the relay cannot update itself. Throws `CliError`.
+ * packed relay verifies its updates with `publicKeyPem`; without this key, the relay cannot update itself. Throws
+ * `CliError` if the functions cannot be bundled.
  */
 export async function packFunctions(
   version: string,

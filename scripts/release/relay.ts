@@ -4,7 +4,10 @@ import { readBlob, readIndex, readManifest, tagOf } from '@platform/oci/layout-f
 import { isSignatureValid, readPrivateKey, signBytes } from '@platform/oci/signature/key'
 import type { Repository } from './publish.ts'
 
-/** Signs the file of a relay. `published` is reused if it is valid, because every ECDSA signature is different. */
+/**
+ * Signs the file of a relay. Returns `published` if its signature of this file is valid, because a new ECDSA signature
+ * would differ.
+ */
 export function signRelay(file: Uint8Array, privateKeyPem: string, published?: RelayProgram): RelayProgram {
   const key = readPrivateKey(privateKeyPem)
   const sha256 = createHash('sha256').update(file).digest('hex')

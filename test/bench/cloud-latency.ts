@@ -12,7 +12,7 @@ import { fetchJson } from './support/requests.ts'
 import { atMost, type Effort, type Section, target } from './support/section.ts'
 import { range } from './support/statistics.ts'
 
-/** Time limit of a check. It exceeds two heartbeat intervals, the longest latency without a control channel. */
+/** Time limit of a check: longer than two heartbeat intervals, the longest latency without a control channel. */
 const limitMs = 90_000
 const script = { type: 'InvokeScript', payload: { script: 'true' } }
 

@@ -33,7 +33,6 @@ interface Program {
   bytes: number
   event: FirstEvent
   starts: Start[]
-  /** Starts with a compile cache. */
   cachedStarts: Start[]
   limit?: number
 }

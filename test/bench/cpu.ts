@@ -28,7 +28,7 @@ interface Measurements {
 
 export async function* measureCpu({ isQuick }: Effort): AsyncGenerator<Section> {
   await buildPeers()
-  // Short rounds, so that other load on the machine affects all sides alike.
+  // Rounds are short, so that other load on the machine affects all sides alike.
   const [rounds, warmUps, count] = isQuick ? [6, 6, 40] : [30, 20, 50]
   const comparisons = await comparisonsFor(await setUp())
   const results = comparisons.map((comparison) => ({

@@ -18,7 +18,7 @@ import {
 import { atMost, type Effort, type Section, target } from './support/section.ts'
 import { range, ratios, spread } from './support/statistics.ts'
 
-/** The platform's default settings, which tests override, but without rate limits. */
+/** The default settings of the platform, except rate limits. `PlatformProcess` overrides these settings in tests. */
 export const platformDefaults = {
   ...withoutRateLimits,
   PLAT_HEARTBEAT_INTERVAL_SECONDS: '30',

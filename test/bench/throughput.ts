@@ -32,7 +32,10 @@ async function until(isDone: () => Promise<boolean>, pauseMs: number): Promise<v
   }
 }
 
-/** Runs a batch of jobs whose script is `true`. The time starts at the submission and ends with the last completion. */
+/**
+ * Runs a batch of jobs whose script is `true`. The time starts with the creation of the batch and ends with the last
+ * completion.
+ */
 async function completionsPerSecond(url: string, accessToken: string, clusterIds: readonly string[]): Promise<number> {
   const submission = batchRequest(accessToken, fillBatch(clusterIds), () => 'true')
   const { batchId } = await fetchJson(url, submission)

@@ -98,7 +98,7 @@ test('documented limits match the contract', () => {
   })
 })
 
-// The runner or the deployment sets these.
+// Settings that the runner or the deployment sets, or that only tests use.
 const internalSettings =
   /^PLAT_(?:QUEUE_|SECRET_|CHANNEL_(?:ENDPOINT|PREFIX|URL)|FUNCTION_[AP]|(?:MODULE|RELEASE)_KEYS|MODULE_(?:HOST|LOG|PRE|PROC|REG|REP|ROL|RUN)|UPDATE_[ST]|(?:TABLE|ASSETS_DIR|DEMO|STARTED_AT_MS|FAILPOINT|VALIDATE_RESPONSES|ADMIN_TOKEN_COMMAND|WRITE_CHECK_INTERVAL_SECONDS)$)/
 
@@ -111,7 +111,7 @@ test('docs/operations.md lists every setting once', () => {
   expect(listed.toSorted()).toEqual([...settings].toSorted())
 })
 
-/** Section of ASVS 5.0 and its number of requirements of levels 1 and 2. */
+/** Sections of ASVS 5.0, each with its number of requirements of levels 1 and 2. */
 const asvsSections = `
   1.1 2  1.2 9  1.3 11  1.4 3  1.5 2  2.1 3  2.2 3  2.3 4  2.4 1
   3.2 2  3.3 4  3.4 6  3.5 5  3.7 2  4.1 3  4.2 1  4.3 2  4.4 4

@@ -8,7 +8,7 @@ import { test } from './support/test.ts'
 const path = '/api/v1/platform/identity/providers'
 const secret = 'a secret that is never returned'
 
-/** A provider for a unique tenant, disabled so that sign-in pages do not show it. */
+/** Returns a provider for a unique tenant. The provider is disabled, so that sign-in pages do not show it. */
 const newTenant = () => ({
   type: 'CloudDirectory',
   tenantId: randomUUID(),

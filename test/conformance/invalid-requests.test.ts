@@ -51,7 +51,7 @@ const unusualTargets = [
 
 const unusualValues = ['', '%00', '__proto__', '-1', '1e400', '%F0%9F%92%A5', '9'.repeat(400), '[]', '%', '%zz', '%ff']
 
-/** Each query parameter of each operation with each value. Samples of these rows contain every value. */
+/** Returns a request for each query parameter of each operation with each value. */
 const queryCases = ({ operations }: Contract) =>
   operations.flatMap(({ method, template, parameters = [] }) =>
     parameters
@@ -106,7 +106,7 @@ test('rejects invalid and unknown query parameters', async ({ platform, admin: c
 test('finds nothing for an unknown value of a free-text parameter', async ({ platform, admin: client }) => {
   const cases = queryCases(platform.contract).filter((each) => each.isFreeText)
   for (const { method, name, target } of sampled(cases, 10)) {
-    // These parameters match part of a name, which may contain any of the values.
+    // The parameters `search` and `name` match part of a name, which may contain any of the values.
     const isPart = ['search', 'name'].includes(name)
     const response = await client.send(method, target)
     // Invalid callbacks redirect to a page that explains the error.

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-// First, because it extends zod before schemas are created.
+// This import comes first, because it extends zod before schemas are created.
 import { openApiFile, openApiText } from '../../scripts/openapi.ts'
 import type { ApiDocument, Operation } from '@platform/contract/docs/document'
 import { parametersOf, responseOf } from '@platform/contract/docs/document'

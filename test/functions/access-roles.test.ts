@@ -143,8 +143,7 @@ test.each(sampled(authenticatedOperations))('$name with an API token depends on 
 })
 
 /**
- * Operations that manage users or map roles. They require the caller to hold the permissions of these users or roles as
- * well.
+ * Whether an operation manages users or maps roles. Its caller must also hold the permissions of these users or roles.
  */
 const grantsPermissions = (operation: Operation): boolean =>
   (requirementOf(operation) === 'users:admin' && operation.name.includes('/users') && operation.method !== 'GET') ||

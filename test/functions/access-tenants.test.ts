@@ -12,10 +12,7 @@ await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
 afterAll(() => moduleWorld[Symbol.asyncDispose]())
 
-/**
- * Tenant isolation: wherever a request contains an id, an id of another organisation has the same result as an unknown
- * one.
- */
+/** Tenant isolation: an id of another organisation in a request has the same result as an unknown id. */
 
 const expectedResults: Record<string, string> = {
   'GET /api/v1/clusters query.filterId': '404 filter_not_found',

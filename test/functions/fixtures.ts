@@ -55,7 +55,9 @@ export function validRequest({ name }: Operation, user: SignedInUser): RequestPa
   return fixture(user)
 }
 
-/** A request with a target. A target has one member, so each kind of id in a target needs a separate request. */
+/**
+ * Returns a request with a target. A target has one member, so each kind of id in a target needs a separate request.
+ */
 export async function requestWithTarget(operation: Operation, user: SignedInUser, member?: string, context?: string) {
   const { jobs, ...body } = ((await validRequest(operation, user)).body ?? {}) as Record<string, unknown>
   const { clusterId, ...script } = await newScript(user)
@@ -89,7 +91,7 @@ const keySettings = () => ({
 })
 const newEnrollmentKey = (user: SignedInUser) => perform(user, 'POST /api/v1/enrollment-keys', { body: keySettings() })
 
-/** A request for a relay update. Cancels a running update, because only one may run at a time. */
+/** Returns a request for a relay update. Cancels a running update first, because only one may run at a time. */
 async function relayUpdate(user: SignedInUser): Promise<{ body: object }> {
   const current = JSON.stringify({ version, relay: { sha256: 'a'.repeat(64), signature: 'c2ln' } })
   await transact([upsert(keys.updateState(), { set: { current } })])

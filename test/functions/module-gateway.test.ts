@@ -104,7 +104,7 @@ test('reports a module during its installation as unavailable to authenticated c
   expect((await get(apiBasePath)).json.error).toBe('module_unavailable')
 })
 
-/** A module whose cached deployment has been replaced. */
+/** Returns a module whose cached deployment has been replaced. */
 async function replacedModule() {
   const oldInstance = await runInstance()
   const { moduleId, api } = oldInstance

@@ -321,7 +321,7 @@ test.each(['/modules/..//attacker.example', '/modules/%2F%2Fattacker.example', '
 const publish = (...events: unknown[]) =>
   respond({ 'x-platform-published': Buffer.from(JSON.stringify(events)).toString('base64url') })
 
-/** Stores the record of a module; returns the organisation that its events belong to. */
+/** Stores the record of a module. Returns the organisation to which its events belong. */
 async function storeModule(moduleId: string): Promise<string> {
   const organisationId = newId('org')
   const image = { repository: 'r.example/m', digest: 'x', isVerified: true }

@@ -90,7 +90,7 @@ test('a user whom the provider removes loses sessions and API tokens until the n
   }
   peer.remove('ines-1')
   shiftClock(16 * 60_000)
-  // As if a process had died after it sent the provider's token and before the response arrived.
+  // Simulates a process that died after it sent the refresh token of the provider and before the response arrived.
   refreshToken = (await Session.refresh({ refreshToken })).refreshToken
   expect((await callWithToken()).status).toBe(200)
   shiftClock(16 * 60_000)

@@ -33,8 +33,8 @@ const { organisationId: platformId } = await verifyAccessToken(accessToken)
 const passwordHash = await hashPassword(password, 'salt')
 
 /**
- * A new user with a role. By default, a PlatformAdmin belongs to the platform organisation, and any other user to a new
- * one.
+ * Creates a user with a role. By default, a PlatformAdmin belongs to the platform organisation, and any other user to a
+ * new organisation.
  */
 export async function newUser(role: Role, organisation = homeOf(role)): Promise<SignedInUser> {
   const organisationId = organisation ?? (await newOrganisation())

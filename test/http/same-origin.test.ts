@@ -20,7 +20,7 @@ const localHeaders = { host: '127.0.0.1:8080', origin: 'http://127.0.0.1:8080' }
 
 const publicUrl = 'https://public.example.com:8443/'
 
-/** The error code of a rejected request; 'none' otherwise. */
+/** Returns the error code if the request is rejected, else 'none'. */
 async function errorCodeOf(headers: Headers, method = 'POST'): Promise<string> {
   const http = { method, sourceIp: '192.0.2.1' }
   const event = { rawPath: '/', rawQueryString: '', headers, isBase64Encoded: false, requestContext: { http } }

@@ -48,7 +48,7 @@ export function grantOf({ Action, Resource }: Statement): string {
   return grant
 }
 
-/** The capability in the contract that requires a grant. Undefined for the right to receive from a queue. */
+/** Returns the capability in the contract that requires a grant; undefined for the right to receive from a queue. */
 export const capabilityOf = (grant: string): string | undefined =>
   grant === 'messages' ? undefined : grant.replace(/ \(.*$/, '')
 
@@ -61,7 +61,7 @@ export function statementOf(simulator: Simulator, name: string, grant: string): 
   return statement
 }
 
-/** Grant → actions that the function has used. Excludes the grant for logs, which Lambda itself uses. */
+/** Returns grant → actions that the function has used, without the grant for logs, which Lambda itself uses. */
 export const grantsOf = (simulator: Simulator, name: string): Map<string, ReadonlySet<string>> =>
   new Map(
     statementsOf(simulator, name)
@@ -75,13 +75,13 @@ export const usedActions = (simulator: Simulator, name: string, grant: string): 
 /** Lambda requires this action of consumers when a queue is connected. */
 const actionsOfAws = new Set(['sqs:GetQueueAttributes'])
 
-/** The listed grants that their functions have not used. */
+/** Returns the listed grants that their functions have not used. */
 export const unusedGrantsOf = (simulator: Simulator, listed: Record<string, readonly string[]>): string[] =>
   Object.entries(listed).flatMap(([name, grants]) =>
     grants.filter((grant) => usedActions(simulator, name, grant).size === 0).map((grant) => `${name} ${grant}`),
   )
 
-/** Actions of the matching grants that no function has used, such as `table:write dynamodb:DeleteItem`. */
+/** Returns the actions of matching grants that no function has used, such as `table:write dynamodb:DeleteItem`. */
 export function unusedActions({ functions, cloud }: Simulator, pattern: RegExp): string[] {
   const [grantedActions, usedGrantActions] = [new Set<string>(), new Set<string>()]
   for (const statement of functions.flatMap(({ statements }) => statements)) {

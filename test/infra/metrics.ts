@@ -38,7 +38,7 @@ export async function writtenMetrics(functionName: string) {
   return { namespace: Namespace, dimensions: Dimensions, names: Metrics.map(({ Name }) => Name), value: Function }
 }
 
-/** Function → its built code, which contains the name of a metric only if the function records that metric. */
+/** Returns function → built code, which contains the name of a metric only if the function records the metric. */
 export const programs = async (): Promise<Map<string, string>> =>
   new Map(await Promise.all(functionNames.map(async (name) => [name, await programOf(name)] as const)))
 

@@ -35,7 +35,10 @@ const jobsOf = (clusterId: string, batch: number, ledger: string, count = 1) =>
     payload: { script: `echo ${batch}-${index} >>'${ledger}'` },
   }))
 
-/** Whether a new batch is needed to reach the next failpoint. Also true if the kill has closed the connection. */
+/**
+ * Whether a new batch is needed to reach the next failpoint: the last batch has few queued jobs, or the kill closed the
+ * connection.
+ */
 async function isIdle(admin: Client, batchId: string | undefined): Promise<boolean> {
   if (batchId === undefined) return true
   const response = await admin.get(`/api/v1/jobs/batch/${batchId}`).catch((error) => {

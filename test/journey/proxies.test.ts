@@ -15,7 +15,7 @@ import { certificates } from '../support/slapd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { isListening, waitFor } from '../support/wait-for.ts'
 
-/** The example in docs/operations.md for a configuration language, with the addresses of this test. */
+/** Returns the example in docs/operations.md for a configuration language, with the addresses of this test. */
 async function exampleOf(language: string, changes: Record<string, string>): Promise<string> {
   const guide = await readFile('docs/operations.md', 'utf8')
   const [, example = ''] = new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'ms').exec(guide) ?? []

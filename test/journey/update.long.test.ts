@@ -69,7 +69,7 @@ test('a published release is announced once, applied and rolled back without a f
   expectStatus(await apply({ ...request, force: true }), 422, 'version_not_available')
 
   const beat = async (state = {}) => expectStatus(await relay.heartbeat({ running: [jobId], ...state }), 200)
-  // A relay update that waits only for offline clusters checks them once a minute.
+  // Keeps the cluster online: a relay update that waits only for offline clusters checks them once a minute.
   await beat()
   const body = { target: { clusterIds: [relay.clusterId] }, version: '9.1.0' }
   const { id } = expectStatus(await admin.post('/api/v1/relay-updates', body), 201)
@@ -108,7 +108,7 @@ test('rolls back a release that fails, throws or hangs for signed-in users', { t
     await traffic.waitForMore(50)
     const { jobId } = expectStatus(await apply({ action: 'apply', targetVersion: version }), 202)
     const finishedJob = async () => {
-      // The release may fail this request, too.
+      // The release may fail this request.
       const { status, body } = await admin.get(`/api/v1/jobs/${jobId}`)
       return status === 200 && body.completedAt !== undefined && body
     }

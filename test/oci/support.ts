@@ -61,7 +61,7 @@ export const blobOf = (text: string) => ({
   size: Buffer.byteLength(text),
 })
 
-/** A transport that maps origins to local servers, and fails for all others. */
+/** Returns a transport that maps origins to local servers, and fails for all others. */
 export const routed =
   (servers: Readonly<Record<string, string>>): Transport =>
   (url, request) => {

@@ -37,7 +37,6 @@ test('filters are stored in the URL and restored from it', async ({ api, open })
   await click(page, 'Filter')
   await expect.poll(() => countText(page)).toBe('2 entries')
   expect(new URL(page.url()).search).toBe('?action=change.approved')
-  // The focus stays on the button.
   expect(await page.evaluate(() => (globalThis as any).document.activeElement.textContent)).toBe('Filter')
   await field(page, 'Resource').fill('change-2')
   await field(page, 'Resource').press('Enter')

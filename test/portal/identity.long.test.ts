@@ -6,7 +6,7 @@ import type { Client } from '../conformance/support/client.ts'
 import { button, dialog, field, heading, row } from '../support/portal/locators.ts'
 import { testAsAdministrator as test } from '../support/portal/test.ts'
 
-/** Administration of identity providers; provider-sign-in.long.test.ts shows how users sign in. */
+/** Administration of identity providers; provider-sign-in.long.test.ts tests how users sign in. */
 
 const path = '/api/v1/platform/identity/providers'
 const click = (page: Page, name: string) => button(page, name).click()

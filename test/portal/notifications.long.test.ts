@@ -26,7 +26,6 @@ test('marking as read updates list and bell before the response', async ({ open,
   await page.keyboard.press('Enter')
   await expect.poll(() => marks.count()).toBe(initialUnread - 1)
   expect(await unreadCount(page)).toBe(before - 1)
-  // The focus moves to the next button.
   expect(await marks.first().evaluate((element: any) => element.matches(':focus'))).toBe(true)
   expect(await rows(page).count()).toBe(count)
   const response = page.waitForResponse((each) => each.request().method() === 'PATCH')

@@ -24,7 +24,7 @@ async function titleErrors(page: Page, { heading }: PortalPage): Promise<string[
   return errors
 }
 
-/** An error if Tab and Enter do not skip the navigation. Skips pages with an open dialog or a script editor. */
+/** Returns an error if Tab and Enter do not skip the navigation. Skips pages with an open dialog or a script editor. */
 async function skipLinkErrors(page: Page): Promise<string[]> {
   if (await page.getByRole('dialog').isVisible()) return []
   if (await page.getByRole('textbox', { name: 'Script' }).isVisible()) return []

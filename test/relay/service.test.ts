@@ -24,7 +24,7 @@ const environment = {
   HTTPS_PROXY: 'http://user:p"a%24$ss@proxy:3128',
 }
 
-// An image without users, in which the commands run as on a machine where systemd does not run.
+// Creates an image without users. Commands with `--root` run as on a machine where systemd does not run.
 async function anImage() {
   const folder = await temporaryFolder()
   const root = join(folder.path, 'root')

@@ -24,7 +24,7 @@ const names = await functionFiles(join(root, 'functions'))
 const limits: readonly [RegExp, kib: number, gzipKib: number][] = [
   // Functions that call only the store and queues.
   [/^(?:bootstrap|queue\/(?:batches|webhooks)(?:-dead-letter)?)$/, 440, 142],
-  // Functions that also load parts of the AWS SDK that the client of AWS IoT shares.
+  // Functions that also load parts of the AWS SDK that are shared with the AWS IoT client.
   [/^(?:queue\/events|schedule\/sweep)$/, 475, 153],
   [/./, 560, 185],
 ]
@@ -60,7 +60,7 @@ test.each(names)('%s contains only environment credentials and no document gener
   const unwantedPaths =
     /^(?!environment:).*credential-provider-(?!env)|nested-clients|zod-openapi|zod\/v4\/locales\/(?!en\.|index)|json-schema-processors|fast-check/
   expect(sourcesOf(name).filter((path) => unwantedPaths.test(path) && !path.startsWith('unneeded:'))).toEqual([])
-  // Variables and addresses that other credential providers read. Includes the chunks that are loaded later.
+  // Other credential providers read this variable and this address. Also checks the chunks that are loaded later.
   expect(textsOf(name).filter((text) => /AWS_WEB_IDENTITY_TOKEN_FILE|169\.254\.170\.2\b/.test(text))).toEqual([])
 })
 

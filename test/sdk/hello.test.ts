@@ -64,7 +64,7 @@ test('hello serves its API and page, runs its job, handles events and stops', as
   const page = await get('/modules/hello')
   expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=UTF-8'])
   expect(page.text).toMatch(/^<!doctype html>.*<title>Hello World<\/title>.*<h1>Hello, World!<\/h1>/s)
-  // The sandbox of the portal blocks these.
+  // The page must not use features that the sandbox of the portal blocks.
   expect(page.text).not.toMatch(
     /src=|style=|<link(?! rel="stylesheet" href="\/module-page\.css")|<img|<form|\son\w+=|fetch\(|cookie|Storage/,
   )

@@ -1,4 +1,7 @@
-/** The background process of the simulator. It reports progress and result to the command that started it. */
+/**
+ * The background process of the simulator. Reports its progress, and success or failure, to the command that started
+ * it.
+ */
 import { mkdirSync, truncateSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -52,7 +55,7 @@ async function start(): Promise<Simulator> {
   const functionsDir = join(work, 'functions')
   if (functions === undefined) {
     const builtFunctions = await deployedFunctions()
-    // esbuild's service would keep a gigabyte of memory until this process ends.
+    // Otherwise the esbuild service keeps its memory until this process ends.
     await stop()
     await writeFunctions(builtFunctions, functionsDir)
     onStep(`Built ${builtFunctions.size} functions`)

@@ -43,7 +43,9 @@ async function fill({ url, initialAdminToken }: Simulator): Promise<string> {
   return accessToken
 }
 
-/** A token that was signed before the loss proves that the keys were restored. */
+/**
+ * Reads resources through the API. A `token` from before the loss is accepted only if the signing keys were restored.
+ */
 async function read(url: string, token: string): Promise<Map<string, unknown>> {
   const call = callerOf(url, token)
   const paths = ['sites', 'clusters', 'users', 'jobs', 'platform/audit/verify']

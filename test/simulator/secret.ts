@@ -15,7 +15,10 @@ export async function readSecret(
   }
 }
 
-/** The initial admin token. Throws `CliError` if no simulator is ready, setup is complete or no token exists yet. */
+/**
+ * Returns the initial admin token. Throws `CliError` if no simulator is ready, setup is complete or no token exists
+ * yet.
+ */
 export async function initialAdminToken(folder: string): Promise<string> {
   const { ready } = findSimulator(folder) ?? {}
   if (ready === undefined) throw new CliError('refused', 'No simulator is ready. Start one with: npm run simulate')

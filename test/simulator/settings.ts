@@ -1,9 +1,7 @@
 import type { settingNames } from '../../infra/settings.ts'
 import { freePorts } from '../support/free-ports.ts'
 
-/**
- * Default settings of the simulator. A conformance run does not reach the rate limits. Intervals are the deployed ones.
- */
+/** Settings that differ from the defaults of the platform. A conformance run does not reach these rate limits. */
 const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
   PLAT_LOG_LEVEL: 'warn',
   PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE: '30',
@@ -19,7 +17,7 @@ const defaults: Partial<Record<(typeof settingNames)[number], string>> = {
 
 const receiverCount = 3
 
-/** An empty setting in the environment means the platform's default. */
+/** An empty setting in the environment selects the platform's default. */
 export async function operatorSettings(environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
   const given = Object.entries(environment).filter((entry): entry is [string, string] => entry[0].startsWith('PLAT_'))
   const receivers = (await freePorts(receiverCount)).map((port) => `127.0.0.1:${port}`)

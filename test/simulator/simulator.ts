@@ -37,7 +37,7 @@ export async function startSimulator(options: SimulatorOptions) {
   /** Runs a scheduled function now, by its name in the contract. */
   const tick = (name: string) =>
     triggers.tick(functions.find((deployed) => deployed.name === name)?.functionName ?? name)
-  /** Runs bootstrap, like each deployment that changes something. Rejects when it fails. */
+  /** Invokes bootstrap, like each deployment that changes something. Rejects if bootstrap fails. */
   const bootstrap = async () => {
     for (const { inputs } of ofType(graph, 'aws:lambda/invocation:Invocation')) {
       const { functionName, input, qualifier } = inputs

@@ -33,7 +33,7 @@ export const placesIn = (folder: string) => ({
   work: join(folder, 'work'),
 })
 
-/** `findSimulator` holds the lock briefly. */
+/** `findSimulator` in another process may hold the lock briefly. */
 const lockTimeoutMs = 2000
 
 export function claimFolder(folder: string): Disposable | undefined {

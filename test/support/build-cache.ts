@@ -42,7 +42,7 @@ async function lock(path: string): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
 }
 
-/** Caches a build until a source changes. Concurrent builds wait for the first. */
+/** Caches a build until its sources change. Concurrent builds with the same name wait for the first one. */
 export async function buildOnce<Built>(name: string, changedBy: string, build: () => Promise<Built>): Promise<Built> {
   const file = `${name}-${fingerprint(changedBy)}`
   const find = () => readFile(join(folder, file)).catch(() => undefined)

@@ -22,7 +22,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
   const builtFunctions = deployedFunctions()
   const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), builtFunctions])
-  // Otherwise esbuild keeps a gigabyte of memory until this process exits.
+  // Otherwise the esbuild service keeps its memory until this process exits.
   await stop()
   await writeFunctions(functions, functionsDir)
   project.provide('dev', dev)

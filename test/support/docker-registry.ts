@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Authentication configuration; `{folder}` is the folder of the given files. */
+/** Authentication configuration. `{folder}` is replaced with the path of the folder that contains `files`. */
 export interface RegistryGuard {
   auth: object
   files: Readonly<Record<string, string>>

@@ -1,6 +1,9 @@
 import { isLong } from './long.ts'
 
-/** Shortens timers of exactly `limitMs` to 1.5 seconds. With `PLAT_TEST_LONG=1`, they keep their real duration. */
+/**
+ * Shortens `setTimeout` and `AbortSignal.timeout` delays of exactly `limitMs` to 1.5 seconds, except with
+ * `PLAT_TEST_LONG=1`.
+ */
 export function fastTimers(limitMs: number): Disposable & { ms: number } {
   const ms = isLong ? limitMs : 1500
   const { setTimeout: originalTimeout } = globalThis

@@ -99,7 +99,7 @@ export async function expectError(call: Promise<unknown>, code: string): Promise
 export const password = 'correct horse battery'
 
 let addresses = 0
-/** A network address without failed sign-ins. */
+/** Returns a new network address, which has no failed sign-ins. */
 export const newOrigin = () => ({ address: `198.51.100.${++addresses}` })
 
 /** Advances the clock to the next minute, in which the per-minute counters of failed sign-ins start at zero. */

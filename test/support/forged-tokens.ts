@@ -3,7 +3,7 @@ import { readSecret } from '@platform/core/aws/secrets'
 import { nowSeconds } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 
-/** Invalid tokens, most of which libraries refuse to create. */
+/** Invalid tokens, most of which JWT libraries refuse to create. */
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -47,7 +47,7 @@ const strangerEcKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).private
 const strangerRsaKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
 const strangerJwk = createPublicKey(strangerKey).export({ format: 'jwk' })
 
-/** Public keys in the forms in which a verifier might use them as a shared secret. */
+/** Returns a public key in the forms in which a verifier might use it as a shared secret. */
 function publicKeySecrets(publicKey: KeyObject): Readonly<Record<string, string | Uint8Array>> {
   const jwk = publicKey.export({ format: 'jwk' })
   return {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 
 export type Step =
-  /** A command and its expected output. Without a command, the output is that of a program that is already running. */
+  /** A command and its expected output. Without a command, the expected output of a program that is already running. */
   | { kind: 'command'; terminal: string; command: string | undefined; shown: string[] }
   | { kind: 'change'; file: string; before: string; after: string }
 
@@ -47,7 +47,10 @@ function commandsOf(terminal: string, lines: readonly string[]): Step[] {
 
 const isComplete = (command: string): boolean => spawnSync('bash', ['-n', '-c', command]).status === 0
 
-/** In expected output, `…` matches any text within a line; a line of only `…` matches any lines. */
+/**
+ * Returns the pattern for expected output: `…` matches any text within a line, and a line of only `…` matches any
+ * lines.
+ */
 export const patternOf = (shown: readonly string[]): RegExp => new RegExp(`^${shown.map(linePattern).join('')}$`)
 
 const literal = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)

@@ -8,7 +8,7 @@ const execute = promisify(execFile)
 const isInstalled = (program: string): boolean =>
   (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
 
-/** The reason for skipping tests that need these programs; empty if all are installed. */
+/** Returns the reason for skipping tests that need these programs, or an empty text if all are installed. */
 export function missingPrograms(...programs: string[]): string {
   const missing = programs.filter((program) => !isInstalled(program))
   return missing.length === 0 ? '' : ` (skipped: this machine has no ${missing.join(', ')})`

@@ -44,7 +44,7 @@ export async function startRuntimeApi() {
     address: server.host,
     initError: initError.promise,
     countPolls: () => pollCount,
-    /** Delivers an event and returns the result. Rejects with the error that the function reports. */
+    /** Delivers an event and returns the response. Rejects with the error that the function reports. */
     invoke: (event: unknown): Promise<any> => {
       const invocation = { event, ...Promise.withResolvers<any>() }
       invocations.push(invocation)

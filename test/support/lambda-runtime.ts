@@ -79,7 +79,7 @@ function withInterceptor(intercept: InterceptCall): LambdaClientConfig {
   return { maxAttempts: 1, requestHandler: Object.assign(Object.create(handler), { handle }) }
 }
 
-/** Source of a Lambda runtime client that evaluates an expression of `event` and responds with its text. */
+/** Returns the source of a Lambda runtime client that evaluates an expression of `event` and responds with its text. */
 export const moduleSource = (expression: string): string => `
   const base = 'http://' + process.env.AWS_LAMBDA_RUNTIME_API + '/2018-06-01/runtime/invocation/'
   for (;;) {

@@ -68,7 +68,9 @@ export class Load {
     this.acknowledged.jobsByLine.set(line, await this.#submit(this.#targets.workingClusterId, { payload: { script } }))
   }
 
-  /** Cancels every second job; the others reach their delivery timeout. */
+  /**
+   * Submits a job for the cluster without a relay. Cancels every second job; the others reach their delivery timeout.
+   */
   async #submitUndelivered(): Promise<void> {
     const job = { payload: { script: 'true' }, deliverWithinSeconds: 5 }
     const jobId = await this.#submit(this.#targets.offlineClusterId, job)

@@ -11,7 +11,7 @@ import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
 import { missingPrograms } from './installed-programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Each mode with the reason for skipping its tests; empty if they run. */
+/** Each mode with the reason for skipping its tests, or an empty text. */
 export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string])[] = [
   ['process', ''],
   ['container', missingPrograms('runc')],

@@ -1,4 +1,4 @@
-/** Whether `PLAT_TEST_LONG=1` requests exhaustive tests. Short runs skip slow tests and test only samples. */
+/** Whether `PLAT_TEST_LONG=1` requests exhaustive tests. Other runs skip slow tests and test samples. */
 export const isLong = process.env['PLAT_TEST_LONG'] === '1'
 
 export const rounds = (few: number, many: number): number => (isLong ? many : few)

@@ -36,7 +36,7 @@ export const cloudEvent = (id: string): CloudEvent => ({
   data: { clusterId: 'clus_1', name: 'berlin-1' },
 })
 
-/** Output lines with a single word: `calm` and `hooks` print the names of their hooks. */
+/** Returns the lines that consist of one word: the modules `calm` and `hooks` print the names of their hooks. */
 export const hooksIn = (output: string): string[] => output.match(/^\w+$/gm) ?? []
 
 /**

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Mounting needs root and a kernel that allows it. */
+/** Mounting needs root, and a kernel that permits it. */
 export const canMount: boolean = await mountedFolder('1m').then(
   async (folder) => {
     await folder[Symbol.asyncDispose]()
@@ -11,7 +11,7 @@ export const canMount: boolean = await mountedFolder('1m').then(
   () => false,
 )
 
-/** A file system of its own, in memory. Mount options may follow the size: `8m,noexec`. */
+/** Mounts a file system in memory. Mount options may follow the size: `8m,noexec`. */
 export async function mountedFolder(size: string, path?: string): Promise<{ path: string } & AsyncDisposable> {
   const folder = await temporaryFolder()
   const mountPoint = path ?? folder.path

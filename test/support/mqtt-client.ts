@@ -4,7 +4,7 @@ import { type ClientOptions, WebSocket } from 'ws'
 
 export type MqttClient = Awaited<ReturnType<typeof openMqtt>>
 
-/** A client that shows every packet of a broker and can send invalid ones. */
+/** Opens a client that exposes each packet of the broker and can send invalid packets. */
 export async function openMqtt(url: string, protocols: string | string[] = 'mqtt', options: ClientOptions = {}) {
   const socket = new WebSocket(url, protocols, options)
   const received: Packet[] = []
@@ -19,7 +19,7 @@ export async function openMqtt(url: string, protocols: string | string[] = 'mqtt
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
   void closed.then(() => waiting.splice(0).forEach((resolve) => resolve(undefined)))
   const send = (packet: Packet) => socket.send(generate(packet))
-  /** The next packet; undefined if the broker closes the connection first. */
+  /** Returns the next packet, or undefined if the broker closes the connection first. */
   const next = async (): Promise<Packet | undefined> => {
     const packet = received.shift()
     if (packet !== undefined || socket.readyState > WebSocket.OPEN) return packet
@@ -31,7 +31,7 @@ export async function openMqtt(url: string, protocols: string | string[] = 'mqtt
     send,
     next,
     closed,
-    /** Returns the return code of the broker. */
+    /** Returns the return code of the CONNACK packet. */
     connect: async (clientId: string, password = '', options: { keepalive?: number; protocolVersion?: 4 | 5 } = {}) => {
       const credentials = { username: '', password: Buffer.from(password) }
       send({
@@ -46,7 +46,7 @@ export async function openMqtt(url: string, protocols: string | string[] = 'mqtt
       const packet = await next()
       return packet?.cmd === 'connack' ? packet.returnCode : undefined
     },
-    /** Returns the granted quality of service; 128 means none. */
+    /** Returns the granted quality of service; 128 means rejected. */
     subscribe: async (topic: string) => {
       send({ cmd: 'subscribe', messageId: 1, subscriptions: [{ topic, qos: 0 }] })
       const packet = await next()
@@ -58,7 +58,7 @@ export async function openMqtt(url: string, protocols: string | string[] = 'mqtt
 
 const arn = (name: string) => `arn:aws:iot:us-east-1:000000000000:${name}`
 
-/** The response of an authorizer that allows a client its id and one topic. */
+/** Returns the response of an authorizer that allows a client to use its id and one topic. */
 export const allow = (clientId: string, topic: string) => ({
   isAuthenticated: true,
   principalId: 'relay1',

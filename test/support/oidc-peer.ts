@@ -30,7 +30,7 @@ export async function startOidcProvider() {
   const users = new Map<string, Claims>()
   let accountId = ''
 
-  /** Starts the provider with these clients and keys. Earlier tokens become invalid. */
+  /** Replaces the provider with one that has these clients and keys. */
   function open(clients: readonly OidcClient[], keys: readonly object[] = [newSigningKey()], isLean = true): void {
     const provider = new Provider(server.url, configuration(clients, keys, isLean, users))
     const callback = provider.callback()

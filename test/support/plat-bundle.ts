@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-// As deep as `packages/cli/src`, because the command line finds the checkout and its version relative to its files.
+// As deep as `packages/cli/src`: the command line finds the checkout and its version relative to its own files.
 const cache = join(root, 'node_modules/.cache/plat')
 
-/** Bundles the command line after a change of its sources, which need twice the CPU time of the bundle to start. */
+/** Bundles the command line if its sources have changed. The bundle starts faster than the sources. */
 export async function bundledPlat(): Promise<string> {
   const inputs = globSync('{package-lock.json,test/support/plat-bundle.ts,packages/*/{package.json,src/**/*.ts}}', {
     cwd: root,
@@ -42,6 +42,6 @@ async function bundleInto(folder: string): Promise<void> {
     logLevel: 'error',
   })
   await cp(join(root, 'packages/cli/package.json'), join(cache, 'package.json'))
-  // Another worker may have been faster.
+  // Another worker may have created the bundle already.
   await rename(draft, folder).catch(() => rm(draft, { recursive: true }))
 }

@@ -19,10 +19,7 @@ export const ownEnvironment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)),
 )
 
-/**
- * Each function thread loads all functions, which takes a quarter of the start time. Tests of concurrency set two
- * threads, the default.
- */
+/** Short tests start one function thread instead of the default of two: each thread loads all functions. */
 const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
 export const options = { username: 'ada', password: 'correct horse battery' }
@@ -38,7 +35,6 @@ export const setupRequest = (initialAdminToken: string | undefined) => ({
 })
 
 interface ProcessOptions {
-  /** Whether the emulators can inject faults. */
   withFaults?: boolean
   /** The file of `setSystemClock`. */
   clockFile?: string

@@ -40,7 +40,7 @@ interface ProgramOptions {
 }
 
 export class Program implements AsyncDisposable {
-  /** The leader of a process group of its own. */
+  /** The id of the process and of its process group. */
   readonly pid: number
   readonly ended: Promise<{ exitCode: number | null; signal: NodeJS.Signals | null }>
   readonly #child: ChildProcess
@@ -76,7 +76,7 @@ export class Program implements AsyncDisposable {
     this.#child.stdin?.write(input)
   }
 
-  /** Waits for output that matches. Rejects if the program exits first. */
+  /** Waits for output that matches. Rejects if the program ends first or after the time limit of `waitFor`. */
   writes(pattern: RegExp): Promise<RegExpExecArray> {
     return waitFor(`${pattern} is written`, async () => {
       const match = pattern.exec(this.#text)

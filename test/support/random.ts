@@ -1,6 +1,6 @@
 const UINT32 = 2 ** 32
 
-/** A reproducible generator of numbers in [0, 1): a scrambled Weyl sequence. */
+/** Returns a reproducible generator of numbers in [0, 1): a scrambled Weyl sequence. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -1,7 +1,10 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** All entries below a folder: files with content, links with target, folders with a slash. Does not follow links. */
+/**
+ * Returns all entries below a folder: files with content, links with target, folders with a slash. Does not follow
+ * links.
+ */
 export async function readTree(root: string, below = ''): Promise<Record<string, string>> {
   const tree: Record<string, string> = {}
   for (const entry of await readdir(join(root, below), { withFileTypes: true })) {

@@ -31,7 +31,6 @@ export async function startTestRegistry() {
   }
 }
 
-/** Returns a client for the registry of a running platform, with the credentials from its runtime file. */
 export async function registryOf({ dataDir }: { dataDir: string }): Promise<RegistryClient> {
   const { registry } = await readRuntimeFile(dataDir)
   return registryClient(registry.host, { transport: plainTransport, credentials: async () => registry })

@@ -19,7 +19,7 @@ import { startTestRegistry } from './registry.ts'
 
 export interface ReleaseOverrides {
   functions?: Readonly<Record<string, string | Uint8Array>>
-  /** Changes of the document; a text replaces it. */
+  /** Replaces members of the document; a text replaces the document. */
   document?: Partial<Record<keyof ReleaseDocument, unknown>> | string
   tamper?: (manifest: Manifest) => object
   tag?: string

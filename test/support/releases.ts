@@ -13,7 +13,7 @@ import { buildOnce } from './build-cache.ts'
 import type { PlatformProcess } from './platform.ts'
 import { registryOf } from './registry.ts'
 
-/** Placeholders for version and behaviour in built code, replaced later. */
+/** Placeholders in built code for the version and the behaviour of a release. */
 const [versionMark, behaviourMark] = ['@@version@@', '@@behaviour@@']
 
 export const releaseHeader = 'x-test-release'
@@ -43,7 +43,7 @@ const handler = `async (event: any) => {
 
 const failForUsers = `if (${ifBehaviour('fails for users')} && ++authorizedCount % 2) ${throwStatement}`
 
-/** Throws if the code has changed, because the release would then not fail. */
+/** Throws unless the text contains `search` exactly once, because the release would otherwise not fail. */
 function replaceOnce(text: string, search: string | RegExp, replacement: string): string {
   if (text.split(search).length !== 2) throw new Error(`The code does not contain ${search} once.`)
   return text.replace(search, replacement)
@@ -73,7 +73,7 @@ async function build(): ReturnType<typeof functionFiles> {
   try {
     return await functionFiles(versionMark, join(root, 'dist'), [changes])
   } finally {
-    // Otherwise esbuild keeps gigabytes of memory until this process exits.
+    // Otherwise the esbuild service keeps its memory until this process exits.
     await stop()
   }
 }

@@ -23,7 +23,7 @@ export interface TestResponse {
 
 const textType = /^(text\/.*|application\/(json|xml|javascript))$/
 
-/** The path as API Gateway decodes it; unchanged if it cannot be decoded. */
+/** Returns the path as API Gateway decodes it, or unchanged if it cannot be decoded. */
 export function decodedPath(path: string): string {
   try {
     return decodeURIComponent(path)

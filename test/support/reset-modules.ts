@@ -1,8 +1,8 @@
 import { afterAll, vi } from 'vitest'
 
 /**
- * Test files share a process, because starting a process takes as long as running many files. Each file imports the
- * project's modules again. After each file, timers, mocks, globals and the environment are restored.
+ * Test files share a process, because processes start slowly. Each file imports its modules again. Timers, mocks,
+ * globals and the environment are restored after each file.
  */
 
 vi.resetModules()

@@ -5,7 +5,7 @@ import { outputOf } from './installed-programs.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Debian's slapd, with a certificate for `localhost` only. */
+/** LDAP server for tests: Debian's slapd. By default, its certificate names only `localhost`. */
 
 export const suffix = 'dc=acme,dc=test'
 export const usersDn = `ou=people,${suffix}`
@@ -61,7 +61,7 @@ const entry = (dn: string, attributes: Attributes): string =>
     .map(([name, value]) => `${name}:${value.startsWith(': ') ? value : ` ${value}`}`)
     .join('\n')
 
-/** A user as LDIF, with the password `password of <uid>`. */
+/** Returns a user as LDIF, with the password `password of <uid>`. */
 export function userEntry(uid: string, others: Attributes = {}): string {
   const fields = { uid, cn: uid, sn: uid, mail: `${uid}@acme.test`, userPassword: `password of ${uid}` }
   return entry(`uid=${uid},${usersDn}`, { objectClass: 'inetOrgPerson', ...fields, ...others })

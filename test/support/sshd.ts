@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { freePorts } from './free-ports.ts'
 import { Program } from './program.ts'
 
-/** Debian's OpenSSH server on loopback, for the current user. Returns the settings of an ssh node. */
+/** Starts Debian's OpenSSH server on loopback for the current user. Returns the settings of an ssh node. */
 export async function startSshd(folder: string) {
   for (const name of ['host', 'key'])
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)])

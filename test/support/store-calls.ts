@@ -7,12 +7,17 @@ export async function countStoreCalls(work: () => Promise<unknown>): Promise<num
   return count
 }
 
-/** The count of unexpected errors is written up to a second after the request that failed. */
+/**
+ * Whether a call writes the count of unexpected errors. The platform writes it up to a second after the failed request.
+ */
 export const isErrorCount = (input: any): boolean => String(input.Key?.pk).startsWith('VERSION-ERRORS#')
 
 let waitingHook: Disposable | undefined
 
-/** Runs an action before the `nth` matching command is sent. The returned function returns whether it was reached. */
+/**
+ * Runs an action once, before the `nth` matching command is sent. The returned function returns whether the command was
+ * reached. Replaces the previous hook.
+ */
 export function beforeCommand(command: RegExp, action: () => Promise<unknown>, nth = 1): () => boolean {
   waitingHook?.[Symbol.dispose]()
   let callsLeft = nth
@@ -57,8 +62,9 @@ export function onStoreCall(hook: {
 }
 
 /**
- * Runs the work and fails all store calls from this position on, before they are sent or after they take effect.
- * Returns whether the work made that many calls. `watchOthers` adds the calls of other services.
+ * Runs the work and fails the store call at this position and all later ones. With `after`, the call at this position
+ * takes effect before it fails. Returns whether the work made that many calls. `watchOthers` adds the calls of other
+ * services.
  */
 export async function crashAtCall(
   position: number,

@@ -3,8 +3,8 @@ import { DefaultReporter, type TestCase, type TestModule } from 'vitest/node'
 const slowestCount = 10
 
 /**
- * Prints details only of test files that failed, then totals, the time by project, the slowest files and missing
- * programs.
+ * Prints details of failed test files only, then totals, the time by project, the slowest files, annotations and
+ * missing programs.
  */
 // oxlint-disable-next-line import/no-default-export -- vitest loads the default export
 export default class SummaryReporter extends DefaultReporter {
@@ -47,7 +47,7 @@ const timed = (module: TestModule) => ({
   seconds: module.diagnostic().duration / 1000,
 })
 
-/** Missing program → number of skipped tests. The titles of these tests name the programs. */
+/** Returns the number of skipped tests by missing program. The titles of these tests name the programs. */
 function missingPeers(skipped: readonly TestCase[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { fullName } of skipped) {

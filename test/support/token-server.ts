@@ -8,7 +8,7 @@ import { temporaryFolder } from './temporary-folder.ts'
 const issuer = 'tests'
 const service = 'registry-of-tests'
 
-/** The key id of docker-registry: 30 bytes of the hash, in groups of four letters. */
+/** Returns the key id of docker-registry: the first 30 bytes of the hash in base32, in groups of four characters. */
 const fingerprint = (key: Buffer): string =>
   (base32(createHash('sha256').update(key).digest().subarray(0, 30)).match(/.{4}/g) ?? []).join(':')
 

@@ -4,7 +4,7 @@ import type { Client } from '../conformance/support/client.ts'
 import type { Platform } from '../conformance/support/platform.ts'
 import { waitFor } from './wait-for.ts'
 
-/** A pause between requests, so that clients do not use the whole machine. */
+/** Pause between two requests of a client, so that the clients do not use the whole machine. */
 const readingMs = 25
 
 export class Traffic implements AsyncDisposable {

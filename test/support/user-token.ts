@@ -2,7 +2,7 @@ import { type UserClaims } from '@platform/modules/protocol'
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** An unsigned user token, as modules receive it; modules do not verify it. */
+/** Returns an unsigned user token, because modules do not verify user tokens. */
 export const userToken = (claims: Partial<Record<keyof UserClaims, unknown>>): string =>
   [
     part({ alg: 'EdDSA', typ: 'JWT' }),

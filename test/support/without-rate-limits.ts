@@ -1,6 +1,6 @@
 /**
- * Raises the rate limits, except those of failed sign-ins. Import this file before the platform:
- * `await vi.hoisted(() => import(…))`.
+ * Raises the rate limits, except those of failed sign-ins. Import this file before core: `await vi.hoisted(() =>
+ * import(…))`.
  */
 
 const limits = [

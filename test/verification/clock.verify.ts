@@ -16,7 +16,7 @@ import { claimAtMost, claimNone } from './support/claims.ts'
 import { amount, print } from './support/run.ts'
 
 const [minute, day] = [60_000, 86_400_000]
-/** Differences from the real time. Each change is also made in the other direction. */
+/** Differences from the real time in milliseconds, one after the other. */
 const differences = amount([-30 * minute, 0, 30 * minute, 0, -day, 0, day, 0], [-day, 0])
 const pauseMs = amount(50_000, 0)
 const scriptSeconds = amount(60, 15)
@@ -24,7 +24,7 @@ const scriptSeconds = amount(60, 15)
 /** Actions whose caller has its own clock, or that wait for a delivery timeout. */
 const omittedActions = ['completeAsRelay', 'submitUndeliverable']
 
-/** Rejects some requests, so that retries wait while the clock changes. */
+/** Starts a webhook receiver that rejects some requests, so that retries wait while the clock changes. */
 async function startReceiver() {
   let count = 0
   const server = await startServer(() => ({ status: ++count % 25 === 0 ? 503 : 204 }))
@@ -38,7 +38,7 @@ async function signIn({ api }: Load): Promise<Client> {
   return client
 }
 
-/** A script that runs while the clock changes. */
+/** Submits a job whose script runs while the clock changes. */
 async function submitLongScript(client: Client, { targets, acknowledged }: Load): Promise<void> {
   const line = `long ${randomUUID()}`
   const script = `sleep ${scriptSeconds}; echo '${line}' >>'${targets.ledger}'; echo '${line}'`
@@ -46,14 +46,17 @@ async function submitLongScript(client: Client, { targets, acknowledged }: Load)
   acknowledged.executed.set(line, expectStatus(job, 202).id)
 }
 
-/** The time until the check succeeds, at most two minutes. */
+/** Returns the seconds until the check succeeds. Stops waiting after two minutes. */
 async function secondsUntil(description: string, check: () => Promise<unknown>): Promise<number> {
   const startedMs = performance.now()
   await waitFor(description, async () => Boolean(await check().catch(() => false)), 120).catch(() => undefined)
   return (performance.now() - startedMs) / 1000
 }
 
-/** Changes the clock right after a relay was killed and a long script was started. */
+/**
+ * Starts a long script, kills another relay and changes the clock. Returns the seconds until a sign-in succeeds, and
+ * then until the silent cluster is Offline.
+ */
 async function changeClock(load: Load, folder: string, setClock: () => void) {
   const before = await signIn(load)
   const registration = { name: `silent ${randomUUID()}`, type: 'Hypervisor' }

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 const suffix = '.verify.ts'
 const files = readdirSync(import.meta.dirname).filter((file) => file.endsWith(suffix))
 
-/** The files of a part. The part `fuzz` has two, which use two cores. */
+/** Returns the files of a part. Only the part `fuzz` has two files, which run in parallel. */
 export const filesOf = (name: string): string[] =>
   files
     .filter((file) => file === `${name}${suffix}` || (name === 'fuzz' && file.startsWith('fuzz-')))

@@ -14,7 +14,7 @@ const write = process.stdout.write.bind(process.stdout)
 
 beforeAll(async () => {
   await bootstrapPlatform()
-  // Each failed message writes a log line.
+  // Hides log lines, because each failed message writes one.
   vi.spyOn(process.stdout, 'write').mockImplementation(
     (text: any) => String(text).startsWith('{"time":') || write(text),
   )

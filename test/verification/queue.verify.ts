@@ -49,7 +49,7 @@ async function runAll(tenants: readonly Tenant[]): Promise<void> {
   await Promise.all([submission, watch(), ...relays])
 }
 
-/** Waits until the queues are empty three times in a row: a handled message may lead to another one. */
+/** Waits until the queues are empty in three checks in a row, because a handled message may lead to another one. */
 async function queuesEmpty(): Promise<void> {
   for (let times = 0; times < 3; await delay(200)) {
     const { queues }: any = await (await fetch(`${process.env['AWS_ENDPOINT_URL_SQS']}/_queues`)).json()
@@ -68,7 +68,7 @@ async function stop(consumers: Children): Promise<void> {
   const messages = sumOf(counts, 'batches') + sumOf(counts, 'events')
   for (const name of ['batches', 'events', 'failed', 'resent'] as const) print(`${name}: ${sumOf(counts, name)}`)
   claimAtLeast('messages handled', messages, amount(50_000, 100))
-  // One in five messages is delivered twice, half of these to the same process.
+  // One in five messages is delivered twice, and about half of the duplicates reach the same process.
   claimAtLeast('messages redelivered after a success', sumOf(counts, 'redelivered'), Math.floor(messages / 20))
 }
 

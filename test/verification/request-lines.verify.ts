@@ -110,7 +110,7 @@ test('a request line in an event, decoded once or twice, reaches only its own fu
     const selectedLines = lines.filter((_, index) => name === modulePaths.function || index % amount(1, 20) === 0)
     for (const { method, target, allowed } of selectedLines) {
       const decodedTarget = decodedPath(target)
-      // API Gateway sends no paths without a slash, and the query separately.
+      // API Gateway sends only paths that start with a slash, and sends the query separately.
       const targets = [target, ...(decodedTarget === target || decodedTarget.includes('?') ? [] : [decodedTarget])]
       for (const sentTarget of targets.filter((each) => !/^[^/?]/.test(each))) {
         requests++

@@ -24,7 +24,7 @@ const faultSettings = {
   transactionConflictRate: 0.02,
 }
 
-/** Memory grows while code is compiled and caches fill, so only the second part is measured. */
+/** Memory grows while code is compiled and caches fill, so the warm-up is not measured. */
 const [warmUpMinutes, measuredMinutes] = [10, 10]
 const sampleIntervalMs = 5000
 
@@ -52,7 +52,9 @@ async function sample({ url, dataDir }: PlatformProcess, startMs: number): Promi
   }
 }
 
-/** Growth per minute between the medians of the first and the last third, which is robust against single outliers. */
+/**
+ * Returns the growth per minute between the medians of the first and the last third, which is robust against outliers.
+ */
 function growthOf(samples: readonly Sample[], field: 'residentMB' | 'descriptors'): number {
   const third = Math.ceil(samples.length / 3)
   const median = (part: readonly Sample[], of: keyof Sample): number =>

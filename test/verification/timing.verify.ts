@@ -119,7 +119,7 @@ test('two kinds of wrong guesses cause the same store calls and password hashes'
   claimNone('pairs of guesses with different work', differentResponses, `${allGuesses.length} pairs`)
 })
 
-/** The share of pairs in which the first time is longer: 0.5 if times do not distinguish the two kinds. */
+/** Returns the share of pairs in which the first time is longer: 0.5 if times do not distinguish the two kinds. */
 function areaUnderCurve(firsts: readonly number[], seconds: readonly number[]): number {
   let longer = 0
   for (const first of firsts) for (const second of seconds) longer += first > second ? 1 : first === second ? 0.5 : 0
@@ -143,7 +143,7 @@ test.skipIf(isShort)('response times do not distinguish two kinds of wrong guess
   for (const [index, guesses] of allGuesses.entries()) {
     const random = seededRandom(seed + index)
     const areas: number[] = []
-    // Repeat up to three times: random variation alone sometimes exceeds the margin.
+    // Measure up to three times: random variation alone sometimes exceeds the margin.
     while (areas.length < 3 && !areas.some((area) => Math.abs(area - 0.5) <= guesses.margin)) {
       areas.push(await measure(guesses, random))
       print(`${guesses.name}: ${areas.at(-1)?.toFixed(3)}`)

@@ -63,7 +63,7 @@ function misspelledHeaders(token: string, scheme: 'Bearer' | 'Relay'): Variants 
 const mapForgeries = (forgeries: Forgeries, suffix: string, headersFor: (token: string) => Headers): Variants =>
   Object.fromEntries(Object.entries(forgeries).map(([name, token]) => [`${name}${suffix}`, headersFor(token)]))
 
-/** A response without the ids of the request. */
+/** Returns a response as text, without its trace id. */
 function comparable({ status, headers, text }: TestResponse): string {
   const trace = headers['x-trace-id'] ?? ''
   return JSON.stringify([status, { ...headers, 'x-trace-id': '' }, text.replaceAll(trace, '')])

@@ -46,11 +46,10 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
   return [...new Map(clusters.map((cluster) => [cluster.id, cluster])).values()]
 }
 
-/** Returns the ids of the clusters that still exist. */
 export const existingIds = async (api: Api, ids: readonly string[]): Promise<Set<string>> =>
   new Set((await readByIds(api, ids)).map(({ id }) => id))
 
-/** The names of the clusters that still exist, by their ids. */
+/** Returns the names of the clusters that still exist, by their ids. */
 export const namesOf = async (api: Api, ids: readonly string[]): Promise<Map<string, string>> =>
   new Map((await readByIds(api, ids)).map(({ id, name }) => [id, name]))
 
@@ -63,18 +62,17 @@ async function readByIds(api: Api, ids: readonly string[]): Promise<Cluster[]> {
   return clusters
 }
 
-/** The names of clusters by id, as far as the caller can read them. */
+/** Returns the names of clusters by id. Without the permission to read clusters, returns no names. */
 export async function clusterNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
   try {
     return await namesOf(api, [...new Set(ids)])
   } catch (error) {
-    // A token may have the permission for jobs only.
     if (!isApiRejection(error, 'forbidden')) throw error
     return new Map()
   }
 }
 
-/** The clusters that match a selector at the moment, newest first. */
+/** Returns the clusters that match a selector. */
 export async function selectedClusters(api: Api, selector: string): Promise<NamedCluster[]> {
   const body = { target: { selector }, includeIds: true }
   const { clusterIds = [] } = await unwrap(api.POST('/api/v1/targets/resolve', { body }))
@@ -92,7 +90,7 @@ export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   return found.id
 }
 
-/** Parses the values of the option `--label`. */
+/** Parses labels of the form `key=value`. Throws `CliError` if a label has no key. */
 export function parseLabels(words: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     words.map((word) => {
@@ -103,7 +101,6 @@ export function parseLabels(words: readonly string[]): Record<string, string> {
   )
 }
 
-/** Validates the value of the option `--selector`. */
 export function parseSelectorOption(text: string): string {
   try {
     parseSelector(text)

@@ -1,13 +1,13 @@
 import { type Api, authorisedClient } from './api/client.ts'
 import { credentials } from './session/credentials.ts'
 
-// How long to retry without a response: `seconds` until the first response, then `restartSeconds`, or `followSeconds`
-// while following a job.
+// How long to retry: `seconds` until the first response, then `restartSeconds`, or `followSeconds` while following a
+// job.
 const seconds = 8
 const restartSeconds = 60
 const followSeconds = 600
 
-/** Returns the API with the credentials of the user. Throws `CliError` if the user is not signed in. */
+/** Returns a client with the credentials of the user. Throws `CliError` if the user is not signed in. */
 export const connect = (): Api => authorisedClient(credentials(), { seconds, knownServerSeconds: restartSeconds })
 
 /** Like `connect`, but after a first response, retries for up to ten minutes while the platform is unavailable. */

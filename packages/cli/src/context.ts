@@ -2,21 +2,20 @@ import { CliError } from './exit.ts'
 
 let optionContextName: string | undefined
 
-/** Sets the context of the option `--context`. */
 export const setContext = (name: string): void => {
   optionContextName = parseContextName(name)
 }
 
-/** The name of the context of `--context`, else of PLAT_CONTEXT. */
+/** Returns the context name from `--context`, or else from PLAT_CONTEXT. */
 export function requestedContextName(): string | undefined {
   const { PLAT_CONTEXT: fromEnvironment } = process.env
   return optionContextName ?? (fromEnvironment ? parseContextName(fromEnvironment) : undefined)
 }
 
-/** The value of PLAT_TOKEN, unless `--context` is set. An option takes precedence over the environment. */
+/** Returns the value of PLAT_TOKEN, unless `--context` is set, which takes precedence. */
 export const environmentToken = (): string | undefined => unlessOption(process.env['PLAT_TOKEN'])
 
-/** The value of PLAT_SERVER, unless `--context` is set. */
+/** Returns the value of PLAT_SERVER, unless `--context` is set. */
 export const environmentServer = (): string | undefined => unlessOption(process.env['PLAT_SERVER'])
 
 const unlessOption = (value: string | undefined): string | undefined =>
@@ -25,7 +24,7 @@ const unlessOption = (value: string | undefined): string | undefined =>
 // The name is also a file name, and a word in shell completion.
 export const isContextName = (text: string): boolean => /^[A-Za-z0-9][\w.-]{0,62}$/.test(text)
 
-/** Validates the name of a context. Throws `CliError` if it is invalid. */
+/** Returns the name of a context. Throws `CliError` if it is invalid. */
 export function parseContextName(text: string): string {
   if (isContextName(text)) return text
   throw new CliError(
@@ -36,7 +35,7 @@ export function parseContextName(text: string): string {
 
 export const defaultContext = 'default'
 
-/** The command to sign in to the requested or, without a request, the current context. */
+/** Returns the command to sign in to the requested context or, without one, to the current context. */
 export function loginCommand(): string {
   const name = requestedContextName()
   return name === undefined ? 'plat login' : `plat login --context ${name}`

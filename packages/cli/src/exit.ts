@@ -1,4 +1,4 @@
-/** Exit codes, also listed by `plat --help`. `run` and `wait` exit with the code of the job. */
+/** Exit codes, also listed by `plat --help`. `run` and `wait` can also exit with the exit code of a job. */
 export const exitCodes = {
   ok: 0,
   refused: 1,
@@ -12,7 +12,7 @@ export const exitCodes = {
   outputClosed: 141,
 } as const
 
-/** Thrown to end the program with a message that states the problem and the next step. */
+/** Thrown to end the program with a message and an exit code. */
 export class CliError extends Error {
   readonly exitCode: number
 
@@ -22,7 +22,7 @@ export class CliError extends Error {
   }
 }
 
-/** The message of any thrown value. If it has none, as for a failed connection, its error code or name. */
+/** Returns the message of any thrown value. If the message of an error is empty, returns its code or name. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined

@@ -48,7 +48,7 @@ Exit codes
   141  the reader closed the output
   Otherwise plat run, plat job wait and plat batch wait exit with the exit code of the script.`
 
-/** Creates the command tree. Commands throw `CliError`; invalid usage throws `CommanderError`. */
+/** Creates the command tree. Commands throw `CliError`; commander throws `CommanderError` for invalid usage. */
 export function program(): Command {
   const root = new Command('plat')
     .description('Manage clusters and run scripts on them.')
@@ -114,6 +114,6 @@ function addGlobalOptions(root: Command): void {
   })
 }
 
-/** A command with the commands that contain it, from the root. */
+/** Returns a command and the commands that contain it, from the root. */
 const commandPath = (command: Command): Command[] =>
   command.parent === null ? [command] : [...commandPath(command.parent), command]

@@ -43,7 +43,7 @@ const text = z
   .string()
   .max(2000)
   .refine((value) => value.isWellFormed(), 'must be well-formed text')
-  // Tabs and newlines are allowed. Other control characters could affect the terminal that shows the audit trail.
+  // Tabs and line breaks are allowed. Other control characters could affect the terminal that shows the audit trail.
   // oxlint-disable-next-line no-control-regex
   .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029]*$/, 'must not contain control characters')
 

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { Credentials, RefreshHeaders, RefreshRequest, SignInCode, TokenSet } from './auth.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 
-// Browser sessions keep tokens in cookies that scripts cannot read. Only pages of the platform's origin can use these
-// endpoints; programs use `/auth/login`, `/auth/oidc/token` and `/auth/refresh`.
+// Browser sessions keep tokens in cookies that scripts cannot read. Pages of other origins cannot use these endpoints.
+// Programs use `/auth/login`, `/auth/oidc/token` and `/auth/refresh`.
 
 const signInFields = [['username', 'password'], ['code'], ['refreshToken']] as const
 

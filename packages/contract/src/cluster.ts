@@ -24,7 +24,7 @@ export const clusterSortFields = [
   'arch',
   'relayVersion',
 ] as const
-/** Maximum number of matching clusters, in a large organisation, for a sort by a value that only their records have. */
+/** Maximum number of matching clusters for a sort by `lastSeenAt` or `nodeCount` in a large organisation. */
 export const recordSortLimit = 500
 
 const nodeSortFields = ['name', 'os', 'arch', 'cpus', 'memoryBytes', 'rootDiskFreeBytes'] as const
@@ -120,7 +120,7 @@ export const ClusterRegistration = z
   })
   .meta({ id: 'ClusterRegistration' })
 
-/** Enrollment token of a relay and the command that uses it. The token is returned only once. */
+/** An enrollment token of a cluster and the command that uses it. The token is returned only once. */
 export const Enrollment = z
   .object({
     enrollmentToken: z.string().max(200).meta({ description: 'Valid once, within 24 hours' }),

@@ -56,7 +56,7 @@ export const pathId = (prefix: IdPrefix | 'module') =>
 /** An ISO 8601 timestamp in UTC. */
 export const timestamp = z.string().max(30).meta({ format: 'date-time', example: '2026-11-21T09:30:00.000Z' })
 
-/** One line of display text of `min` to `max` characters: trimmed, without control characters and lone surrogates. */
+/** One line of text of `min` to `max` characters: trimmed, without control characters and lone surrogates. */
 export const line = (min: number, max: number) =>
   z
     .string()
@@ -97,7 +97,7 @@ export const paging = {
   }),
 }
 
-/** A page of a list. `totalCount` is the number of items on all pages after filtering. */
+/** A page of a list of at most 100 items. */
 export const pageOf = <Item extends z.ZodType>(item: Item) =>
   z.object({
     items: z.array(item).max(100),
@@ -129,7 +129,7 @@ export const ErrorDetail = z
   })
   .meta({ id: 'ErrorDetail' })
 
-/** The response body of every error. */
+/** The response body of an error. */
 export const ErrorBody = z
   .object({
     error: z.string().max(60).meta({ description: 'Machine-readable code', example: 'validation_failed' }),
@@ -151,5 +151,5 @@ export const ErrorBody = z
 export type ErrorDetail = z.infer<typeof ErrorDetail>
 export type ErrorBody = z.infer<typeof ErrorBody>
 
-/** Size of a value as UTF-8 JSON, in bytes. */
+/** Returns the size of a value as UTF-8 JSON, in bytes. */
 export const jsonBytes = (value: unknown): number => new TextEncoder().encode(JSON.stringify(value)).length

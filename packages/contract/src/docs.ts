@@ -83,7 +83,7 @@ const styleElement = new Html(`<style>${style}</style>`)
 const script = readFileSync(new URL('docs/browser.js', import.meta.url), 'utf8')
 const scriptElement = new Html(`<script type="module">${script}</script>`)
 
-/** The API reference as one HTML page that loads no other resources, except to try operations. */
+/** Renders the API reference as one HTML page that loads no other resources. */
 export function docsPage(document: ApiDocument): string {
   const { title, version, description } = document.info
   const groups = groupsOf(document)

@@ -54,7 +54,7 @@ interface RequestDefinition {
   body?: { required?: true; content: Partial<Record<'application/json' | typeof formType, { schema: z.ZodObject }>> }
 }
 
-/** A successful response. Without `content` it has no body; the first media type is the default. */
+/** A response of an endpoint. Without `content` it has no body; the first media type is the default. */
 export interface ResponseDefinition {
   description: string
   content?: Content
@@ -98,11 +98,11 @@ export const createRoute = <const Given extends EndpointDefinition>(route: Given
 
 export const json = <Schema extends z.ZodType>(schema: Schema) => ({ 'application/json': { schema } })
 
-/** A JSON body of a request. */
+/** Declares a required JSON body of a request. */
 export const jsonBody = <Schema extends z.ZodObject>(schema: Schema) =>
   ({ required: true, content: json(schema) }) as const
 
-/** The schema of the JSON request body; undefined without a body, or if parameters may be sent as a form. */
+/** Returns the schema of the JSON body; undefined without a body, or if parameters may be sent as a form. */
 export const bodySchemaOf = (endpoint: EndpointDefinition): z.ZodObject | undefined =>
   takesForm(endpoint) ? undefined : endpoint.request?.body?.content['application/json']?.schema
 
@@ -133,7 +133,7 @@ function authenticationCapabilities(access: Access): readonly Capability[] {
   return access === 'relay' ? ['table:read'] : ['table:read', 'table:write', 'queue:events']
 }
 
-/** All capabilities of an endpoint, including those for authentication and idempotency. */
+/** Returns all capabilities of an endpoint, including those for authentication and idempotency. */
 export const capabilitiesOf = (endpoint: EndpointDefinition): Capability[] => [
   ...new Set<Capability>([
     ...(endpoint.capabilities ?? []),

@@ -189,7 +189,7 @@ export const statusOf = (code: ErrorCode): number => errors[code][0]
 
 export const messageOf = (code: ErrorCode): string => errors[code][1]
 
-/** The code in the response body. It differs from the internal code if two statuses share one public code. */
+/** Returns the code in the response body, which can differ from the internal code. */
 export const wireCodeOf = (code: ErrorCode): string => {
   const row: readonly [number, string, string?] = errors[code]
   return row[2] ?? code

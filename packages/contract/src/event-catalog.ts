@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { eventDescriptions, eventNames, eventSchemas } from './event.ts'
 
-/** The response of `GET /events/catalog`. It is constant for a release. */
+/** Returns the response of `GET /events/catalog`. */
 export const eventCatalog = () => ({
   items: eventNames.map((name) => ({
     type: `platform.${name}`,
@@ -10,7 +10,7 @@ export const eventCatalog = () => ({
   })),
 })
 
-/** The JSON Schema of a payload. It allows additional properties, because a later release may add members. */
+/** Returns the JSON Schema of a payload. It allows additional properties, because a later release may add members. */
 export const openSchemaOf = (schema: z.ZodObject): Record<string, unknown> =>
   z.toJSONSchema(schema, {
     io: 'input',

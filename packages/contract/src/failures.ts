@@ -37,7 +37,7 @@ function serviceErrors(endpoint: EndpointDefinition): ErrorCode[] {
   return [...writeErrors, 'rate_limited', 'internal_error', ...(needsStore ? storeErrors : [])]
 }
 
-/** All error codes that an endpoint can return. */
+/** Returns all error codes that the endpoint can return. */
 export const errorCodesOf = (endpoint: EndpointDefinition): ErrorCode[] => [
   ...new Set([
     ...requestErrors(endpoint),

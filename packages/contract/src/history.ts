@@ -3,7 +3,7 @@ import { digits, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { ClusterCounts } from './portal.ts'
 
-/** Longest range of the history, in hours. Jobs are also counted for the range of equal length before it. */
+/** Maximum range of the history, in hours. */
 export const maxHistoryHours = 720
 /** Maximum number of points in a response. */
 export const maxHistoryPoints = 200

@@ -12,7 +12,7 @@ export const providerStatuses = ['Configured', 'ConsentPending', 'ConsentGranted
 export const providerProblems = ['unreachable', 'answer_invalid', 'groups_incomplete'] as const
 export type ProviderProblem = (typeof providerProblems)[number]
 
-/** How nested groups of an LDAP directory are resolved. */
+/** Ways to resolve nested groups of an LDAP directory. */
 export const nestedGroupModes = ['none', 'matchingRule', 'recursive'] as const
 
 // URL parsers silently remove or change spaces, line breaks and backslashes, so the pattern rejects them first.

@@ -9,10 +9,13 @@ const maxSearchedLength = 8192
 // oxlint-disable-next-line no-control-regex
 const unsafeCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\ufeff]+/g
 
-/** Options such as `set -eu;` at the start of a line. */
+/** Commands that set shell options, such as `set -eu;`, at the start of a line. */
 const shellOptions = /^(?:set\s+[-+]|shopt\s|umask\s)[^;&|]*(?:;|&&|\|\||$)\s*/
 
-/** Returns the first line of a script with a command, without shell options and shortened, or undefined. */
+/**
+ * Returns the first line of a script that contains a command, shortened and without shell options at its start;
+ * undefined if there is none.
+ */
 export function scriptTitle(script: string): string | undefined {
   for (const [line] of script.slice(0, maxSearchedLength).matchAll(/[^\r\n]+/g)) {
     let text = line.replaceAll(unsafeCharacters, ' ').trim()

@@ -48,7 +48,7 @@ export const ModuleId = kebab(50).meta({
 export const slotIds = ['nav.primary', 'nav.settings'] as const
 export type SlotId = (typeof slotIds)[number]
 
-/** Effect of a failing health check on the health of the module and the readiness of the platform. */
+/** Effects of a failing health check on the health of the module and the readiness of the platform. */
 export const healthTags = ['informational', 'degradable', 'critical'] as const
 
 export const NavSlot = z
@@ -147,7 +147,7 @@ export const ModuleManifest = z
 export type ModuleManifest = z.infer<typeof ModuleManifest>
 export type NavSlot = z.infer<typeof NavSlot>
 
-/** The published JSON Schema 2020-12 of the manifest. Its `$id` is the same on every platform. */
+/** Returns the published JSON Schema 2020-12 of the manifest. Its `$id` is the same on every platform. */
 export const manifestJsonSchema = () => ({
   $id: 'urn:platform:schemas:module:v1',
   ...z.toJSONSchema(ModuleManifest, { target: 'draft-2020-12', io: 'input', override: withExamples }),

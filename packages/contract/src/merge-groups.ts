@@ -7,7 +7,7 @@ type Ordered = Pick<JobGroup, 'key' | 'status' | 'count'>
 
 const order: Record<JobGroup['status'], number> = { Failed: 0, Cancelled: 1, Completed: 2 }
 
-/** The order of groups: failures first, then the largest groups. Groups of equal size are in the order of their keys. */
+/** Orders groups by status (Failed, Cancelled, Completed), then by size (largest first), then by key. */
 export const compareGroups = (one: Ordered, other: Ordered): number =>
   order[one.status] - order[other.status] || other.count - one.count || (one.key < other.key ? -1 : 1)
 

@@ -64,7 +64,7 @@ export const Module = z
   })
   .meta({ id: 'Module' })
 
-/** A module with its navigation slots and background jobs. */
+/** A module with its navigation slots, background jobs, event types and required permissions. */
 export const ModuleDetail = Module.extend({
   navSlots: z.array(NavSlot).max(20).meta({ description: 'Its navigation entries while it runs' }),
   backgroundJobs: z.array(BackgroundJob).max(20),

@@ -32,7 +32,7 @@ const securitySchemes = {
 // An inline object would not compile, because the generator's type lacks `identifier`, which OpenAPI 3.1 added.
 const license = { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' }
 
-/** The contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
+/** Returns the contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
 export function openApiDocument(): ApiDocument {
   const app = new OpenAPIHono()
   const registry = app.openAPIRegistry

@@ -16,7 +16,7 @@ export class OutputHash {
     this.#streams.set(key, hash.update(bytes))
   }
 
-  /** The hash of the output so far, in hex. */
+  /** Returns the hash of the output so far, in hex. */
   digest(): string {
     const sums = [...this.#streams.values()].map((hash) => hash.copy().digest('hex')).toSorted()
     if (sums.length <= 1) return sums[0] ?? sha256('')

@@ -38,7 +38,7 @@ const roles = {
 
 const isRole = (name: string): name is Role => Object.hasOwn(roles, name)
 
-/** The permissions that the roles grant together. An unknown role grants none. */
+/** Returns the permissions that the roles grant together. An unknown role grants none. */
 export function permissionsOf(roleNames: readonly string[]): Permission[] {
   const granted = new Set<Permission>(roleNames.filter(isRole).flatMap((name) => roles[name]))
   return permissions.filter((permission) => granted.has(permission))

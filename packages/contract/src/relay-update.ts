@@ -46,7 +46,6 @@ export const RelayUpdateCreation = z
 
 const count = z.int32().min(0)
 
-/** Number of clusters by status. */
 const RelayUpdateCounts = z
   .object({ pending: count, offered: count, completed: count, rolledBack: count, skipped: count })
   .meta({ id: 'RelayUpdateCounts', example: { pending: 180, offered: 20, completed: 97, rolledBack: 1, skipped: 2 } })

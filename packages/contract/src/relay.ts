@@ -138,7 +138,7 @@ export const Heartbeat = z
   })
   .meta({ id: 'Heartbeat' })
 
-/** How to open the control channel: MQTT 3.1.1 over WebSocket, subprotocol `mqtt`. */
+/** The settings of a control channel, which uses MQTT 3.1.1 over WebSocket with the subprotocol `mqtt`. */
 export const Channel = z
   .object({
     url: z.string().max(500).meta({

@@ -26,6 +26,6 @@ const line = (cells: readonly string[]): string => `${cells.join(',')}\r\n`
 const cellOf = (value: JobOutcome[keyof JobOutcome]): string =>
   typeof value === 'string' ? cell(value) : String(value ?? '')
 
-/** The results of a batch as a CSV file with a heading. Text is quoted, and cannot run as a formula in spreadsheets. */
+/** Returns the results of a batch as a CSV file with a header row. Text is quoted, and cannot run as a formula. */
 export const resultsCsv = (results: readonly JobOutcome[]): string =>
   line(columns) + results.map((result) => line(columns.map((column) => cellOf(result[column])))).join('')

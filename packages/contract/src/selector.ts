@@ -60,7 +60,6 @@ interface Token {
   at: number
 }
 
-// Only ASCII white space separates tokens.
 const isSpace = (text: string): boolean => /^[ \t\r\n]/.test(text)
 const isSymbol = (text: string): boolean => /^[=!(),]/.test(text)
 const isWord = ({ text }: Token): boolean => text !== '' && !isSymbol(text)

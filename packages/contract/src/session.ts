@@ -5,7 +5,7 @@ import { createRoute, json } from './endpoint.ts'
 /** Maximum number of sessions in a list. */
 export const sessionLimit = 100
 
-/** An active session. It ends seven days after the last sign-in or refresh. */
+/** An active session. It expires seven days after the last sign-in or refresh. */
 export const Session = z
   .object({
     id: id('sess'),

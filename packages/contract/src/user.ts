@@ -11,7 +11,7 @@ const roles = z
   .max(roleNames.length)
   .meta({ example: ['Operator'] })
 
-/** Creates a user or, with `organisationId`, an OrgAdmin of another organisation that has no local administrator. */
+/** A user to create or, with `organisationId`, an OrgAdmin of another organisation that has no local administrator. */
 export const UserCreation = z
   .strictObject({
     username: username.meta({ example: 'ada' }),

@@ -91,7 +91,7 @@ export const CreatedWebhook = z
 
 export const deliveryStatuses = ['Pending', 'Delivered', 'Failed'] as const
 
-/** Why a delivery attempt failed. */
+/** Reasons why a delivery attempt failed. */
 export const attemptErrors = [
   'url_not_allowed',
   'address_not_allowed',

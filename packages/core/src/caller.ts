@@ -10,22 +10,21 @@ export interface Caller {
   sessionId: string
   tokenId?: string
   permissions: ReadonlySet<Permission>
-  /** Set for requests with an access token. API tokens and their users are read at each request. */
+  /** Absent for a request with an API token: such a request reads the token and its user itself. */
   rights?: SessionRights
   address?: string
-  /** The host and port that the request names. */
+  /** The host and port to which the request was sent. */
   host?: string
-  /** Set if the request has an `Idempotency-Key`. */
   idempotency?: IdempotentRequest
 }
 
-/** The rights of a session as read at most a minute ago. They must be confirmed before a lasting effect. */
+/** Describes the read of a session's rights, at most a minute ago. A lasting effect requires their confirmation. */
 export interface SessionRights {
   userVersion: number
   /** The permission that the endpoint requires. */
   permission: Permission | undefined
   isConfirmed?: true
-  /** Reads the rights again, and returns further items of the same read. Throws `unauthenticated` or `forbidden`. */
+  /** Reads the rights again, and returns the items of `itemKeys`. Throws `unauthenticated` or `forbidden`. */
   confirm: (itemKeys?: readonly { pk: string; sk: string }[]) => Promise<(Record<string, unknown> | undefined)[]>
 }
 
@@ -45,7 +44,7 @@ export interface RelayCaller {
   relayId: string
   organisationId: string
   clusterId: string
-  /** The id of the request's token. A heartbeat stores this id, so that the token cannot be replayed. */
+  /** The id of the request's token. A heartbeat stores a hash of this id, to reject a replay. */
   tokenId: string
   issuedAtMs: number
 }
@@ -67,6 +66,6 @@ export const system = (organisationId: string, address?: string): System => ({
 
 export interface Origin {
   address: string
-  /** The device cookie of a browser that signs in; empty if it sent none. */
+  /** The device cookie of a browser that signs in; empty if the browser sent none. */
   device?: string
 }

@@ -1,5 +1,3 @@
-/** Provides the current time, which tests can shift. The system clock may be changed at any moment. */
-
 let offsetMs = 0
 
 export const now = (): number => Date.now() + offsetMs
@@ -24,7 +22,7 @@ export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= n
 
 /**
  * Whether the stored end of a lease or pause of at most `maxMs` is in the future. An end more than `2 * maxMs` in the
- * future was stored before the clock was set back, and counts as past. The clocks of several machines differ by less.
+ * future counts as past, because it was stored before the clock was set back.
  */
 export const isAhead = (untilMs: number, maxMs: number): boolean => now() < untilMs && untilMs <= now() + 2 * maxMs
 

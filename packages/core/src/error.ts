@@ -7,10 +7,8 @@ export type ErrorExtra = Partial<
     'details' | 'requiredPermission' | 'howToRetrieve' | 'setupComplete' | 'limit' | 'used' | 'resolvedCount'
   >
 > & {
-  /** Sent as the `Retry-After` header. */
   retryAfterSeconds?: number
   headers?: Readonly<Record<string, string>>
-  /** Sent as `Set-Cookie` headers. */
   cookies?: readonly string[]
 }
 

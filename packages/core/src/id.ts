@@ -17,7 +17,7 @@ const ulid = (timeMs: number, entropy: Uint8Array): string =>
 /** Returns a prefixed ULID: 48 bits of time and 80 random bits. A caller passes `timeMs` to keep ids in order. */
 export const newId = (prefix: IdPrefix, timeMs: number = now()): string => `${prefix}_${ulid(timeMs, randomBytes(10))}`
 
-/** Returns the same id for the same arguments, so that a retried write finds the result of its first attempt. */
+/** Returns the same id for the same arguments. */
 export const derivedId = (prefix: IdPrefix, timeMs: number, ...parts: string[]): string =>
   `${prefix}_${ulid(timeMs, createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 10))}`
 
@@ -48,7 +48,7 @@ export const newNonce = (): string => randomBytes(6).toString('base64url')
 /** Returns hexadecimal digits. Plain hashing suffices for tokens, because they have 256 bits of entropy. */
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 
-/** Returns a number from 0 to 1, excluding 1. It is predictable, so use it only for jitter. */
+/** Returns a predictable number from 0 to 1, excluding 1. */
 export const jitter = (): number => Math.random()
 
 /** Returns a bound that sorts after all ids created before `timeMs`, and before all others. */

@@ -2,7 +2,7 @@ import { submissionMethods, type Submitter } from '@platform/contract/job'
 import * as z from 'zod'
 import { type Caller } from './caller.ts'
 
-/** Fields of a stored job, batch or operation that identify its submitter. Defaults are not stored. */
+/** Fields of a stored job, batch or operation that identify its submitter. */
 export const submitterFields = {
   createdBy: z.string(),
   username: z.string().optional(),

@@ -1,7 +1,7 @@
 /**
- * The page of the navigation entry. It has the platform's stylesheet. Its script is inline, because the portal shows
- * the page in a sandbox without a session. The script sends API requests through the portal (docs/modules.md, "The page
- * of a module"). The values come from this module's code, so they need no escaping.
+ * Returns the page of the navigation entry. Its script is inline, because the portal shows the page in a sandbox
+ * without a session. The script sends API requests through the portal (docs/modules.md, "The page of a module"). The
+ * values come from this module's code, so they need no escaping.
  */
 export const page = (greeting: string, version: string): string => `<!doctype html>
 <html lang="en">
@@ -23,7 +23,6 @@ export const page = (greeting: string, version: string): string => `<!doctype ht
 </html>
 `
 
-// Calls the module's API through the portal, and uses the portal's theme and locale.
 const script = `
       const pending = new Map()
       const preferences = { locale: 'en', timeZone: 'UTC' }

@@ -15,7 +15,7 @@ type App = (event: GatewayEvent) => Promise<HttpResponse>
 
 /**
  * Adapts a handler to Hono, which only reads the method of the request and returns the response unchanged. Plain
- * objects avoid loading `fetch`, which would take a tenth of the time to the first response.
+ * objects avoid loading `fetch`, which would delay the first response.
  */
 export const toHonoHandler =
   (handle: (context: HttpContext) => Promise<HttpResponse>) =>

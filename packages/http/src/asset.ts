@@ -7,7 +7,7 @@ import * as z from 'zod'
 /** Cache headers for public content that changes rarely. */
 export const shortCacheHeaders = { 'cache-control': 'public, max-age=60' } as const
 
-/** A file of the build with its caching headers. */
+/** A text file of the build with its cache headers. */
 export interface Asset {
   text: string
   headers: { 'cache-control': string; etag: string }
@@ -25,10 +25,8 @@ export async function loadAsset(name: string): Promise<Asset> {
   return asset
 }
 
-/** Reads a file of the build without caching it. */
 export const readAsset = (name: string): Promise<Buffer> =>
   readFile(join(config.PLAT_ASSETS_DIR || join(import.meta.dirname, 'dist'), name))
 
-/** Parses an asset that contains a JSON object. */
 export const jsonOf = ({ text }: Asset): Record<string, unknown> =>
   z.record(z.string(), z.unknown()).parse(JSON.parse(text))

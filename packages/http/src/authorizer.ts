@@ -5,7 +5,7 @@ import { newTraceId } from '@platform/core/lib/trace'
 import * as z from 'zod'
 import { withVersionProbe } from './version-probe.ts'
 
-/** The fields that the platform reads of the event of an AWS IoT custom authorizer. */
+/** The fields of an event of an AWS IoT custom authorizer that the platform reads. */
 const AuthorizerEvent = z.object({
   protocolData: z.object({
     mqtt: z.object({ clientId: z.string().max(128), password: z.base64().max(8000) }),

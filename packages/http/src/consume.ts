@@ -10,7 +10,7 @@ export interface QueueEvent {
   Records: readonly { messageId: string; body: string }[]
 }
 
-/** The failed messages. SQS delivers only these again, and finally moves them to the dead-letter queue. */
+/** The failed messages. SQS delivers only these again. */
 export interface QueueResult {
   batchItemFailures: { itemIdentifier: string }[]
 }

@@ -2,7 +2,6 @@ import type { Access } from '@platform/contract/endpoint'
 import type { Context } from 'hono'
 import type { GatewayEvent } from './request.ts'
 
-/** The types of the values that Hono passes through one request. */
 export interface HttpEnv {
   Bindings: {
     event: GatewayEvent

@@ -24,10 +24,8 @@ export function cookieOf({ cookie = '' }: RequestHeaders, name: string): string 
 type CookieName = 'plat_access' | 'plat_refresh' | 'plat_device'
 type SessionResult = Result<200, z.input<typeof BrowserSession>>
 
-/** Returns the access token in the browser's cookie, or '' if there is no such cookie. */
 export const accessCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_access')
 
-/** Returns the refresh token in the browser's cookie, or '' if there is no such cookie. */
 export const refreshCookie = (headers: RequestHeaders): string => readCookie(headers, 'plat_refresh')
 
 /** Returns the cookie of a browser in which a user has signed in before, or '' if there is no such cookie. */

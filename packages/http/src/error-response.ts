@@ -8,10 +8,7 @@ import { type HttpResponse, httpResponse } from './response.ts'
 // The `Retry-After` of a 503 response without a specific delay.
 const defaultRetryAfterSeconds = 2
 
-/**
- * Converts any error to an error response. Errors with a cause are logged, unexpected errors are also counted, and
- * their details are not disclosed.
- */
+/** Converts an error to a response. Logs the cause, if any, without disclosing it, and counts unexpected errors. */
 export async function toErrorResponse(error: Error, context: HttpContext): Promise<HttpResponse> {
   const platformFailure = error instanceof PlatformError ? error : platformError('internal_error', {}, { cause: error })
   const status = statusOf(platformFailure.code)

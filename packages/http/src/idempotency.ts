@@ -10,8 +10,8 @@ type AnyCaller = Caller | RelayCaller | undefined
 type Handle<CallerType> = (caller: CallerType) => Result | Promise<Result>
 
 /**
- * Handles a request of a user with an `Idempotency-Key` once. Repeated and concurrent requests receive the response
- * that was stored first. Errors are not stored, so that a corrected request can use the same key.
+ * Handles a request. If a user sends an `Idempotency-Key`, repeated and concurrent requests receive the response that
+ * was stored first. Errors are not stored, so that a corrected request can use the same key.
  */
 export async function withIdempotency(
   endpoint: EndpointDefinition,

@@ -1,11 +1,11 @@
 import * as z from 'zod'
 
-/** A request to run an operation of the platform. Messages contain only ids. */
+/** A request to run an operation of the platform. */
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
 /**
- * A request to check all clusters for missing heartbeats, to record the start of claimed jobs (`started`: ids separated
- * by commas), or to process the pending outbox records of an organisation.
+ * A request to check the clusters of an organisation for missing heartbeats, to record the start of claimed jobs
+ * (`started`: ids separated by commas), or to process the pending outbox records of the organisation.
  */
 export const EventsMessage = z.union([
   z.object({ organisationId: z.string().min(1), sweep: z.literal('clusters') }),

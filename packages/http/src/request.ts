@@ -44,7 +44,7 @@ const bodyLimitOf = ({ access, maxBodyBytes }: BodyLimits): number =>
 
 /**
  * Throws `payload_too_large` for bodies above the limit of the endpoint, before they are parsed. A pending body counts
- * as one byte above the default limit of public endpoints: the gateway reads shorter bodies itself.
+ * as one byte above the default limit of public endpoints: the gateway reads bodies up to that limit itself.
  */
 export function rejectLargeBody(event: GatewayEvent, endpoint: BodyLimits): void {
   const sizeBytes = event.isBodyPending
@@ -57,7 +57,6 @@ export function rejectLargeBody(event: GatewayEvent, endpoint: BodyLimits): void
 export const continueResponse = (endpoint: BodyLimits): HttpResponse =>
   httpResponse(100, null, { [bodyLimitHeader]: String(bodyLimitOf(endpoint)) })
 
-/** Returns the bytes of the body, or no bytes if there is no body. */
 export const bytesOf = (event: GatewayEvent): Uint8Array => Buffer.from(event.body ?? '', encodingOf(event))
 
 // oxlint-disable-next-line no-control-regex
@@ -76,12 +75,11 @@ const maxFormBytes = 32 * 1024
 const formType = /^application\/x-www-form-urlencoded *(?:; *charset="?utf-8"? *)?$/i
 const jsonType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i
 
-/** Returns the body of a request, which is parsed at the first call. */
 export type LazyJson = () => object
 
 /**
- * Returns a function that parses the body at its first call. The function throws if the body is not a JSON object or
- * exceeds the JSON limits.
+ * Returns a function that parses the body at its first call. The function throws if the body is not a JSON object,
+ * exceeds the JSON limits or has another content type.
  */
 export function lazyJson(endpoint: EndpointDefinition, event: GatewayEvent): LazyJson {
   let body: object | undefined
@@ -122,8 +120,8 @@ function readBodyParameters(event: GatewayEvent, json: LazyJson): (readonly [str
 }
 
 /**
- * Reads the body before schema validation. A use case that validates the body itself receives undefined if the body is
- * not a JSON object.
+ * Reads the body before schema validation. A use case that validates the body itself receives undefined if the body
+ * cannot be read as a JSON object.
  */
 export function readBody(endpoint: EndpointDefinition, json: LazyJson, event: GatewayEvent): unknown {
   if (!endpoint.validatesBody) return json()

@@ -50,5 +50,5 @@ export function isPlainLoopback({ origin, referer, host }: RequestHeaders): bool
   return page?.protocol === 'http:' && isLoopback(page)
 }
 
-// `localhost` and its subdomains always resolve to this machine. `URL` has normalised IPv4 addresses.
+// Browsers resolve `localhost` and its subdomains to this machine. `URL` has normalised IPv4 addresses.
 const isLoopback = ({ hostname }: URL): boolean => /^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname)

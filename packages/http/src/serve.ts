@@ -105,7 +105,7 @@ async function performAs(
 
 const emptyObject = z.strictObject({})
 
-/** Whether the request has a body that the endpoint does not define. The body is read only to reject its members. */
+/** Whether the body is read if the endpoint defines none, so that its members are rejected. */
 const isBodyUnexpected = (endpoint: EndpointDefinition, { body }: GatewayEvent): boolean =>
   Boolean(body) && endpoint.method !== 'get' && !takesForm(endpoint) && !allowsUnknownInput(endpoint)
 

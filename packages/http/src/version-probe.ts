@@ -1,7 +1,6 @@
 import { isProbe, type ProbeResponse, type ProbeEvent } from '@platform/core/updates/version-probe'
 import { version } from '@platform/core/lib/version'
 
-/** A function that also responds to version probes. */
 export interface WithVersionProbe<Event, Result> {
   (event: Event): Promise<Result>
   (event: ProbeEvent): Promise<ProbeResponse>

@@ -89,7 +89,7 @@ const assets: readonly Asset[] = [
 interface AssetOptions {
   /** Names of the files to build; all by default. */
   names?: readonly string[]
-  /** Called if a file cannot be rebuilt and the old file is used. Without this callback, the build fails. */
+  /** Called if a file cannot be rebuilt and the old file is used. Without this callback, `buildAssets` rejects. */
   onOutdated?: (file: string, error: unknown) => void
 }
 
@@ -100,7 +100,7 @@ export const assetFiles: readonly string[] = assets.map(({ file }) => file)
 
 const isPackaged = existsSync(join(projectDir, 'dist', packageMarker))
 
-/** Throws `StartError` in a checkout that was installed without the tools that build its assets. */
+/** Throws `StartError` in a checkout without esbuild, that is, without the development packages that build assets. */
 export function requireBuildTools(): void {
   if (isPackaged || existsSync(join(projectDir, 'node_modules/esbuild'))) return
   throw new StartError(
@@ -129,8 +129,8 @@ export async function buildAssets(assetsDir: string, { names, onOutdated }: Asse
 }
 
 /**
- * Replaces the file atomically, because platforms may start at the same time. The file gets the start time of the
- * build, so that the next start rebuilds it if a source has changed during the build.
+ * Replaces the file atomically, because platforms may start at the same time. The modification time of the file is the
+ * start of the build, so that the next start rebuilds the file if a source has changed during the build.
  */
 async function replace(target: string, build: Asset['build']): Promise<void> {
   const draft = `${target}.${randomUUID()}`
@@ -144,13 +144,13 @@ async function replace(target: string, build: Asset['build']): Promise<void> {
   }
 }
 
-/** Copies the built files to the data folder, so that later builds do not affect a running platform. */
+/** Copies all assets to `folder`, so that later builds do not affect a running platform. */
 export async function pinAssets(assetsDir: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await Promise.all(assets.map(({ file }) => copyFile(join(assetsDir, file), join(folder, file))))
 }
 
-/** Returns the newest modification time; 0 without files. */
+/** Returns the newest modification time of the files at or below the paths; 0 if there are none. */
 async function lastModifiedMs(paths: readonly string[]): Promise<number> {
   const times = paths.map(async (path) => {
     const entry = await stat(path).catch(() => undefined)

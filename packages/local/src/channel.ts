@@ -19,7 +19,7 @@ export interface Channel {
 /** Lambda makes the same number of retries, with longer delays. */
 const retryDelaysMs = [1000, 5000]
 
-/** The control channel of the one-machine platform: a broker, and the functions that it invokes. */
+/** Starts the broker of the control channels. Calls of functions wait until `open` is called. */
 export async function startChannel(accessKeyId: string, log: Log): Promise<Channel> {
   const functions = Promise.withResolvers<FunctionPool['invoke']>()
   const invoke = async (name: string, event: unknown) => (await functions.promise)(name, event)

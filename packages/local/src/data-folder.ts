@@ -9,7 +9,7 @@ import { StartError } from './start-error.ts'
 
 const layoutFile = 'layout-version'
 
-/** Name of the folder that exists while a restore is incomplete, with the files that are not in place yet. */
+/** Name of the folder that contains the files of an incomplete restore that are not in place yet. */
 export const restoringFolder = 'restoring'
 
 /** Returns 0 for data without a layout version, undefined without data. */

@@ -36,7 +36,7 @@ export interface EnvironmentContext extends ModuleOrigin {
   host: Endpoint & { isFallback: boolean }
 }
 
-/** The complete environment of the functions: they get no other variables of this machine. */
+/** Returns the environment of the functions, which get no other variables of this machine. */
 export function functionEnvironment(
   settings: Settings,
   context: EnvironmentContext,

@@ -11,5 +11,5 @@ export const timeoutMsOf = (functionName: string): number => timeoutSecondsOf(fu
 export const isLongRunning = (functionName: string): boolean =>
   timeoutSecondsOf(functionName) > defaultFunctionTimeoutSeconds
 
-/** Six times the timeout of the consumer, as AWS recommends. */
+/** Returns six times the timeout of the consumer, as AWS recommends. */
 export const visibilityTimeoutSeconds = (queueName: string): number => timeoutSecondsOf(`queue/${queueName}`) * 6

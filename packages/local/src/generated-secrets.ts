@@ -22,7 +22,7 @@ async function loadOrCreateSecret(
 
 const passwordFile = 'registry-password'
 
-/** The password of the only user who may write to the embedded registry. */
+/** Returns the password of the only user who may write to the embedded registry. */
 export const loadOrCreateRegistryPassword = (dataDir: string): Promise<string> =>
   loadOrCreateSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
 
@@ -36,11 +36,11 @@ const loadOrCreateSigningKey = (dataDir: string, name: string): Promise<string> 
     return generateKeyPair().privateKeyPem
   })
 
-/** Private key (PEM) that signs the platform's own modules. */
+/** Returns the private key (PEM) that signs the platform's own modules. */
 export const loadOrCreateModuleSigningKey = (dataDir: string): Promise<string> =>
   loadOrCreateSigningKey(dataDir, 'module-signing-key.pem')
 
-/** Private key (PEM) that signs releases in the embedded registry. */
+/** Returns the private key (PEM) that signs releases in the embedded registry. */
 export const loadOrCreateReleaseSigningKey = (dataDir: string): Promise<string> =>
   loadOrCreateSigningKey(dataDir, 'release-signing-key.pem')
 

@@ -32,15 +32,13 @@ export interface Platform {
   /** Address that functions call to update the platform. */
   updateSupervisor: UpdateSupervisor
   emulators: EmulatorAddresses
-  /** Completes running requests and keeps all acknowledged changes. */
+  /** Waits up to 20 seconds for running requests and work. Keeps all acknowledged changes. */
   stop: () => Promise<void>
 }
 
 export interface PlatformOptions {
   log?: Log
-  /** Called once this process has claimed the data folder. */
   onClaim?: () => void
-  /** Called after each step of the start. */
   onProgress?: (step: string) => void
   /** Called when the thread of the emulators has ended; the platform cannot serve after that. */
   onDeath?: (error: Error) => void
@@ -50,11 +48,11 @@ export interface PlatformOptions {
   emulatorHooks?: string
 }
 
-/** Time limit for running requests and work when the platform stops. A stop may take 30 seconds without modules. */
+/** Time limit for running requests and work when the platform stops. */
 const drainLimitMs = 20_000
 /**
- * The modules are stopped when the running requests and work have ended, at the latest after this time. They then get
- * 35 seconds. A stop may take 40 seconds in total.
+ * When the platform stops, modules stay available until the running requests and work have ended, but at most this
+ * time. They then have 35 seconds to stop.
  */
 const moduleGraceMs = 3000
 
@@ -132,7 +130,6 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     channel.disconnect()
     // A batch or a sweep that exceeds the limit is repeated after the next start.
     const drained = Promise.all([gateway.drain(drainLimitMs), stopWork()])
-    // Modules stay available to running requests until the requests end or `moduleGraceMs` passes.
     const closed = Promise.race([drained, pause(moduleGraceMs)]).then(host.close)
     await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })
@@ -162,7 +159,7 @@ async function scanCatalog({ invoke, names }: Functions, log: Log): Promise<bool
   }
 }
 
-/** Commands of the same user read these addresses. */
+/** Commands of the same user read these addresses and credentials. */
 const publishAddresses = (
   { dataDir, functionEnvironment: names }: Settings,
   { apiUrl, emulators }: EnvironmentContext,

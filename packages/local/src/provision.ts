@@ -31,7 +31,6 @@ export async function provision(emulators: EmulatorAddresses, tableName: string)
   return queues
 }
 
-/** Creates the table as on AWS, unless it exists, and enables expiry. */
 async function provisionTable(emulators: EmulatorAddresses, tableName: string): Promise<void> {
   const client = new DynamoDBClient(clientSettings(emulators.dynamoDbUrl, emulators.accessKeyId))
   try {

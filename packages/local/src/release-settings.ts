@@ -11,7 +11,7 @@ interface ReleaseSettings {
   releaseKeys: readonly TrustedKey[]
 }
 
-/** Returns the settings of releases. The platform's own key verifies only releases of the embedded registry. */
+/** Returns variables of the functions. The platform's own key verifies only releases of the embedded registry. */
 export async function releaseEnvironment(
   { dataDir, releaseSource, releaseKeys }: ReleaseSettings,
   registryHost: string,

@@ -93,5 +93,4 @@ function send(response: ServerResponse, status: number, body?: object): void {
   response.end(content)
 }
 
-/** Throws `SyntaxError` if the body is not JSON. */
 export const jsonOf = ({ body }: RpcRequest): unknown => JSON.parse(body.toString())

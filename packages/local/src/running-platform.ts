@@ -1,7 +1,7 @@
 import { readRuntimeFile, type RuntimeFile } from './runtime-file.ts'
 import { parseSettings } from './settings.ts'
 
-/** Throws an error that names the next step if no platform uses the data folder. */
+/** Throws an error that names the next step if no platform runs on the data folder. */
 export async function findRunningPlatform(environment: NodeJS.ProcessEnv): Promise<RuntimeFile> {
   const { dataDir } = parseSettings(environment)
   const runtime = await readRuntimeFile(dataDir).catch(() => undefined)

@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 
-/** Addresses by which other programs of the same user find the running platform. */
+/** Addresses and credentials with which other programs of the same user access the running platform. */
 const RuntimeFile = z.object({
   processId: z.number(),
   apiUrl: z.string(),

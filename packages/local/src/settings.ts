@@ -47,7 +47,7 @@ export interface Settings {
   ignored: readonly string[]
 }
 
-/** The message has one line for each invalid setting. */
+/** The message lists the invalid settings, one on each line. */
 export class InvalidSettings extends Error {
   override readonly name = 'InvalidSettings'
 }
@@ -129,7 +129,7 @@ const invalidSettings = (lines: readonly string[]): InvalidSettings =>
 /** Returns 0 (a free port) if the API's port is 0 or the highest port. */
 const nextPort = (port: number): number => (port === 0 || port === 65_535 ? 0 : port + 1)
 
-/** An empty value counts as unset. Throws one `InvalidSettings` for all invalid settings. */
+/** An empty value counts as unset. Throws `InvalidSettings`. */
 export function parseSettings(environment: Record<string, string | undefined>): Settings {
   const variables = Object.entries(environment).filter(
     (entry): entry is [string, string] => entry[0].startsWith('PLAT_') && Boolean(entry[1]),

@@ -1,4 +1,4 @@
-/** Modules end within 38 seconds (a delay of at most 3, then at most 35), and everything else within 30. */
+/** Modules may take 38 seconds: a delay of at most 3, then at most 35. */
 const stopLimitMs = 40_000
 /**
  * A second signal within this time is ignored, because npm repeats a signal that the terminal has sent to the whole

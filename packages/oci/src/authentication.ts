@@ -82,7 +82,10 @@ async function requestBearerAuthorization(
   return `Bearer ${'token' in tokenResponse ? tokenResponse.token : tokenResponse.access_token}`
 }
 
-/** Parses the URL of a token server. Throws `RegistryError` for an invalid URL, an untrusted host or plain HTTP. */
+/**
+ * Parses the URL of a token server. Throws `RegistryError` if the URL is invalid or contains credentials, or if the
+ * host is untrusted or the connection insecure.
+ */
 function parseTrustedRealm({ registry, origin, trustedRealms }: AuthenticationContext, realm: string): URL {
   const url = URL.canParse(realm) ? new URL(realm) : undefined
   if (url === undefined) {

@@ -79,9 +79,9 @@ const baseLayers = (base: Image): BuiltLayer[] =>
 const nodePath = '/usr/local/bin/node'
 
 /**
- * Builds a layer with the running Node.js and its shared libraries, for images without Node.js in their base. The layer
- * has about 50 MB and takes a few seconds to build. It matches the CPU architecture of this machine. The executable is
- * `/usr/local/bin/node`. Throws `TypeError` on systems other than Linux.
+ * Builds a layer with the running Node.js, as `/usr/local/bin/node`, and its shared libraries, for images without
+ * Node.js in their base. The layer requires the CPU architecture of this machine. Throws `TypeError` on systems other
+ * than Linux.
  */
 export async function buildNodeLayer(): Promise<BuiltLayer & { bytes: Buffer }> {
   if (process.platform !== 'linux') throw new TypeError('Only the Node.js of a Linux machine can be put into an image.')

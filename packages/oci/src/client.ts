@@ -39,11 +39,11 @@ export interface RegistryClient {
   /** Lists all repositories. Fails if the registry does not implement `_catalog`, as many do not. */
   repositories(): AsyncIterable<string>
   tags(repository: string): AsyncIterable<string>
-  /** The descriptor of a reference, without its content; undefined if it does not exist. */
+  /** Returns the descriptor of a reference, without its content; undefined if the reference does not exist. */
   resolve(repository: string, reference: string): Promise<Descriptor | undefined>
-  /** A manifest or an index of at most 4 MiB; undefined if it does not exist. */
+  /** Downloads a manifest or an index of at most 4 MiB. Returns undefined if the reference does not exist. */
   manifest(repository: string, reference: string): Promise<FoundManifest | undefined>
-  /** A whole blob of at most `maxBytes`, 8 MiB by default. */
+  /** Downloads a whole blob of at most `maxBytes`, 8 MiB by default. */
   blob(repository: string, descriptor: Pick<Descriptor, 'digest' | 'size'>, maxBytes?: number): Promise<Buffer>
   hasBlob(repository: string, digest: string): Promise<boolean>
   /** Uploads a blob unless the registry has it. `mountFrom`: a repository of the same registry that may have it. */

@@ -22,10 +22,9 @@ export interface Call {
   blobBytes?: number
 }
 
-/** A connection to one registry. Throws only `RegistryError`. */
 export interface RegistryConnection {
   registry: string
-  /** URL of an API path such as `team/hello/tags/list`. */
+  /** Returns the URL of an API path such as `team/hello/tags/list`. */
   at: (path: string) => URL
   /** Sends a request to the registry, with credentials if the registry requires them. */
   send: (call: Call) => Promise<TransportResponse>

@@ -1,7 +1,6 @@
 import { posix } from 'node:path'
 import { RegistryError } from './error.ts'
 
-/** Quotes at most 200 characters of a text from an image for a message. The text may contain any character. */
 export const quote = (text: string): string => JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)
 
 /**

@@ -34,7 +34,7 @@ export class ImageTree {
     this.#limits = limits
   }
 
-  /** Whiteouts of a layer remove only content of earlier layers. */
+  /** Must be called before each layer, because whiteouts remove only content of earlier layers. */
   startLayer(): void {
     this.#writtenPaths.clear()
   }

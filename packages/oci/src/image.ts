@@ -12,7 +12,7 @@ export interface Platform {
   architecture: string
 }
 
-/** Linux on the architecture of this machine, with the names of the OCI specification, such as `amd64`. */
+/** Returns Linux on the architecture of this machine, with the names of the OCI specification, such as `amd64`. */
 export const thisPlatform = (): Platform => ({
   os: 'linux',
   architecture: process.arch === 'x64' ? 'amd64' : process.arch,
@@ -100,8 +100,8 @@ function parseConfig(bytes: Buffer): ImageConfig | undefined {
 
 /**
  * Reads the first existing file of several paths, from the topmost layer that contains any of them; undefined if there
- * is none. Does not unpack the image: reads layers from the top down and stops when it finds a file. Ignores
- * links. Throws `RegistryError` (`too_large` for a file of more than `maxBytes`).
+ * is none. Does not unpack the image: reads layers from the top down and stops when it finds a file. Ignores links.
+ * Throws `RegistryError` (`too_large` for a file of more than `maxBytes`).
  */
 export async function readFile(
   client: RegistryClient,
@@ -135,7 +135,6 @@ const isHidden = (path: string, whiteout: Whiteout): boolean =>
   (whiteout.kind === 'path' && (path === whiteout.path || isBelow(path, whiteout.path))) ||
   (whiteout.kind === 'below' && isBelow(path, whiteout.path))
 
-/** Whether an entry replaces content at a path: it has this path, or it replaces a parent directory of it. */
 const isReplaced = (path: string, entry: LayerEntry): boolean =>
   path === entry.path || (entry.kind !== 'directory' && isBelow(path, entry.path))
 

@@ -5,7 +5,6 @@ import { RegistryError } from './error.ts'
 
 /** Remaining limits of reading an image. They decrease as layers are read. */
 export interface UnpackLimits {
-  /** Bytes of uncompressed layer content. */
   bytes: number
   /** Files, directories and other entries. */
   files: number

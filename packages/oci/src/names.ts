@@ -24,6 +24,5 @@ export const checkReference = createCheck(
   'The reference is neither a tag nor a digest.',
 )
 
-/** Uses the scope syntax of token servers. */
 export const scopeOf = (repository: string, actions: 'pull' | 'pull,push' | 'delete'): string =>
   `repository:${repository}:${actions}`

@@ -8,7 +8,7 @@ const apiHosts: Readonly<Record<string, string>> = {
 
 const isLoopback = ({ hostname }: URL): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname)
 
-/** The origin of a registry's API: HTTPS, or HTTP for loopback hosts. Throws `RegistryError` if the name is invalid. */
+/** Returns the origin of a registry's API: HTTPS, or HTTP on loopback. Throws `RegistryError` for an invalid name. */
 export function originOf(registry: string): URL {
   const host = apiHosts[registry] ?? registry
   const isHost = /^[a-z0-9.[\]:-]{1,260}$/i.test(host) && URL.canParse(`https://${host}`)

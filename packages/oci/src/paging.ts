@@ -68,7 +68,7 @@ function nextPageUrl(
   )
 }
 
-// Registries written in Go return null for an empty list.
+// Some registries return null for an empty list.
 const RepositoriesPage = z.object({ repositories: z.array(z.string().refine(isRepository)).nullable() })
 const TagsPage = z.object({ tags: z.array(z.string().refine(isTag)).nullable() })
 

@@ -7,7 +7,6 @@ import { pagesOf } from './paging.ts'
 import { type Descriptor, type Index, type Manifest, mediaTypes } from './types.ts'
 import type { RegistryConnection, RepositoryConnection } from './connection.ts'
 
-/** If the registry has no referrers API, clients maintain the list under a tag of the digest. */
 export async function listReferrers(
   target: RepositoryConnection,
   digest: string,

@@ -2,13 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type RelayResponse, RetryableError } from './http.ts'
 
 const firstDelayMs = 500
-// This is shorter than the time after which a cluster becomes Degraded, so that an outage of the platform causes no
-// alerts.
 const maxDelayMs = 15_000
 
 /**
- * Returns a random delay in milliseconds whose upper bound doubles with each attempt (full jitter), so that relays do
- * not reconnect at the same time.
+ * Returns a random delay in milliseconds, so that relays do not reconnect at the same time (full jitter). Its upper
+ * bound doubles with each attempt, up to 15 s.
  */
 export function backOffMs(attempt: number): number {
   return randomMs(Math.min(maxDelayMs, firstDelayMs * 2 ** attempt))
@@ -29,7 +27,7 @@ export function retryDelayMs(attempt: number, cause: RetryableError): number {
   return Math.min(maxDelayMs, cause.afterMs + backOffMs(attempt))
 }
 
-/** Retries until the server decides or the signal aborts. Calls `onFailure` after each failed attempt. */
+/** Repeats `attempt` while it throws `RetryableError`, and calls `onFailure` each time. Throws if the signal aborts. */
 export async function retryUntilDecision(
   signal: AbortSignal,
   attempt: () => Promise<RelayResponse>,

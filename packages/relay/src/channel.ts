@@ -28,9 +28,8 @@ const maxRareDelayMs = 300_000
 
 export type ControlChannelOptions = {
   server: string
-  /** Signs the proof for a client identifier. */
   passwordFor: (clientId: string) => string
-  /** Called when the platform has work. The message has no content. */
+  /** Called for each wake-up message of the broker. */
   onWake: () => void
   /** Called after the channel has opened or closed. */
   onChange: () => void

@@ -70,7 +70,6 @@ export class Client {
     return this.#post({ path: `/jobs/job_${'0'.repeat(26)}/claim`, body: {}, timeoutMs: 15_000, signal })
   }
 
-  /** Creates the password of a control channel. */
   channelPassword(clientId: string): string {
     return this.#createToken({ path: `mqtt:${clientId}` })
   }

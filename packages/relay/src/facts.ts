@@ -18,7 +18,7 @@ const memoryStepBytes = 64 * 1024 * 1024
 const freeShare = 1 / 20
 const shells = ['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh', 'fish', 'pwsh']
 
-/** Prints one `key=value` line for each fact that the machine can report. */
+/** A shell script that prints the facts of a machine as `key=value` lines. */
 const script = `LC_ALL=C; export LC_ALL
 echo "os=$(uname -s | tr A-Z a-z)"; echo "kernel=$(uname -r)"; echo "arch=$(uname -m)"
 if [ -r /etc/os-release ]; then (. /etc/os-release; echo "osVersion=$PRETTY_NAME")
@@ -33,7 +33,6 @@ export type FactsDeps = {
   nodes: RelayNode[]
   watch: NodeWatch
   programs: FactPrograms
-  /** Called when the facts have changed. */
   onChange: () => void
 }
 

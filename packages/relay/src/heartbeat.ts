@@ -36,10 +36,7 @@ export type HeartbeatDeps = Pick<JobDeps, 'journal' | 'server'> & {
   updater: Updater
 }
 
-/**
- * Sends heartbeats, which report the state of the relay and return jobs. At most one request is active. Between
- * heartbeats, the loop waits for the interval, a wake-up, a change of the channel or of the facts, or a free slot.
- */
+/** Sends heartbeats, one at a time. They report the state of the relay and return jobs. */
 export class HeartbeatLoop {
   readonly #deps: HeartbeatDeps
   readonly #instanceId = randomUUID()
@@ -59,18 +56,17 @@ export class HeartbeatLoop {
     this.#intervalSeconds = deps.intervalSeconds
   }
 
-  /** Requests a heartbeat after a message of the channel. Limits the rate, because any client can send messages. */
+  /** Requests a heartbeat after a wake-up message, at a limited rate. */
   onWakeUp(): void {
     this.#wakeUps.request()
   }
 
-  /** Sends a heartbeat with the state of the channel: without a channel, silence would make the cluster Degraded. */
+  /** Requests a heartbeat that reports the state of the channel: at once, or within 2 s if the channel has closed. */
   onChannelChange(): void {
     const delayMs = this.#deps.channel.isOpen ? 0 : randomMs(maxLossDelayMs)
     setTimeout(() => this.#wake(), delayMs).unref()
   }
 
-  /** Sends a heartbeat with the hash of the changed facts. */
   onFactsChange(): void {
     this.#wake()
   }
@@ -144,7 +140,7 @@ export class HeartbeatLoop {
       timeoutMs: requestLimitMs,
       signal: this.#stop.signal,
     })
-    // Facts that the platform rejects must not prevent heartbeats.
+    // Facts that the platform rejects must not prevent later heartbeats.
     if (response.status !== 200) this.#wantsFacts = false
     if (response.status !== 200) throw new RetryableError(`its response was ${codeOf(response)}`)
     return response
@@ -174,10 +170,10 @@ export class HeartbeatLoop {
     return this.#wantsFacts && !wereFactsSent ? Math.min(delayMs, soonDelayMs) : delayMs
   }
 
-  // Returns whether an offered job was started. Unlike the jobs in `claims`, the relay still has to claim this job.
+  // Starts the claimed and the offered jobs. Returns whether an offered job was started for the first time.
   #start(claims: readonly ClaimedJob[], offeredJobs: unknown): boolean {
     const { workers } = this.#deps
-    // A former process of this relay may have made claims with the first key. Their scripts must not start twice.
+    // The first heartbeat has no free slots, so the claims are those of a former process. Their scripts do not start.
     if (this.#isProbe) workers.concludeClaims(claims)
     else if (claims.length > 0) workers.accept(claims)
     // Job ids become part of file names, so only ids of this form are accepted.
@@ -224,7 +220,7 @@ class WakeUpLimit {
     this.#isPending = true
   }
 
-  /** Call it after each heartbeat. */
+  /** Called after each successful heartbeat. */
   conclude(hasWork: boolean): void {
     if (this.#isRequested && !hasWork) this.#fruitlessTimesMs.push(performance.now())
     this.#isRequested = false

@@ -24,7 +24,7 @@ export function codeOf({ status, body }: Pick<RelayResponse, 'status' | 'body'>)
 
 /**
  * Thrown if the server did not decide: there is no usable response from the platform, or the response asks for a retry.
- * `afterMs` is the time in the `Retry-After` header, or 0.
+ * `afterMs` is the time in the `Retry-After` header in milliseconds, or 0.
  */
 export class RetryableError extends Error {
   readonly afterMs: number

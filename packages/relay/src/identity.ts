@@ -22,8 +22,8 @@ export type Identity = {
 }
 
 /**
- * Returns the private key for an enrollment token, and creates it at the first call. An enrollment whose response was
- * lost can therefore be repeated.
+ * Returns the private key for an enrollment token or enrollment key, and creates it at the first call. An enrollment
+ * whose response was lost can therefore be repeated.
  */
 export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   const path = keyPath(stateFolder, tokenId)
@@ -34,7 +34,7 @@ export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   return privateKey
 }
 
-/** Loads the identity, which is undefined before the enrollment. Throws `FatalError` if the file is damaged. */
+/** Returns the stored identity; undefined before the enrollment. Throws `FatalError` if the file is damaged. */
 export function loadIdentity(stateFolder: string): Identity | undefined {
   const path = join(stateFolder, 'identity.json')
   const text = readIfPresent(path)

@@ -13,10 +13,7 @@ import { type Lease, Upload } from './upload.ts'
 
 type AcceptedJob = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 
-/**
- * One job, from the claim to the acknowledged report. The journal records the claim, the start of the script and the
- * report before each happens.
- */
+/** One job, from its claim to the report of its result. */
 export class JobRun {
   readonly #jobId: string
   readonly #deps: JobDeps
@@ -29,18 +26,17 @@ export class JobRun {
     this.#deps = deps
   }
 
-  /** Whether the server has leased the job to this relay. */
   get isLeased(): boolean {
     return this.#isLeased
   }
 
-  /** Claims and runs a job that the server has offered. */
+  /** Claims the job and runs it. Rejects it instead if the journal already contains it. */
   async run(): Promise<void> {
     const { journal } = this.#deps
     const jobId = this.#jobId
     const isReplay = journal.has(jobId)
     const claimKey = randomUUID()
-    // If the job was claimed before, its first entry is kept, which prevents a second run.
+    // An existing entry is kept, because it prevents a second run.
     if (!isReplay) journal.append({ state: 'claiming', jobId, claimKey })
     const claim = await claimJob(this.#deps, jobId, claimKey)
     if (claim) {
@@ -51,13 +47,12 @@ export class JobRun {
     }
   }
 
-  /** Runs a job that a heartbeat has claimed. Its entry must be in the journal. */
+  /** Runs a job that a heartbeat has claimed. The journal must already contain the job. */
   async runClaimed(claim: UnverifiedClaim): Promise<void> {
     this.#isLeased = true
     await this.#handle(claim, true)
   }
 
-  /** Reports the job as rejected, without running it. */
   async reject({ leaseId }: UnverifiedClaim, reason: string): Promise<void> {
     this.#isLeased = true
     warn(`Job ${this.#jobId} was rejected and not run: ${reason}.`)

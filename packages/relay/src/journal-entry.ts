@@ -27,7 +27,7 @@ export function keyRecord(nextClaimKey: string): JournalRecord {
   return { state: 'dropped', jobId: '', nextClaimKey }
 }
 
-/** Applies one record. The entries are the result of all records in order. */
+/** Applies one record to the entries. Records must be applied in the order of the journal. */
 export function applyRecord(entries: Map<string, Entry>, record: JournalRecord): void {
   const entry = entries.get(record.jobId)
   if (record.state === 'spawned') {
@@ -40,7 +40,7 @@ export function applyRecord(entries: Map<string, Entry>, record: JournalRecord):
   }
 }
 
-/** Parses a line of the journal; undefined if the line is damaged. */
+/** Parses a line of the journal. Returns undefined if the line is damaged. */
 export function parseRecord(line: string): JournalRecord | undefined {
   const value = parseJsonObject(line)
   return value && isRecord(value) ? value : undefined

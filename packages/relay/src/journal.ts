@@ -36,17 +36,16 @@ export class Journal {
     this.#compact()
   }
 
-  /** Whether the journal contains the job. Jobs are kept for 35 days after the report of their result. */
+  /** Whether the journal contains the job. Jobs are kept for at least 35 days after the report of their result. */
   has(jobId: string): boolean {
     return this.#entries.has(jobId)
   }
 
-  /** The jobs whose result the server has not acknowledged. */
   unfinishedEntries(): UnfinishedEntry[] {
     return [...this.#entries.values()].filter((entry) => entry.state !== 'done')
   }
 
-  /** The key of the next heartbeat that claims jobs; undefined in a new journal. */
+  /** The claim key of the next heartbeat; undefined in a new journal. */
   get claimKey(): string | undefined {
     return this.#claimKey
   }

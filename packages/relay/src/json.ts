@@ -5,7 +5,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Parses a JSON object; undefined if the text is anything else. */
+/** Parses a JSON object. Returns undefined if the text is anything else. */
 export function parseJsonObject(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -15,7 +15,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   }
 }
 
-/** The strings in an array; empty if the value is not an array. */
+/** Returns the strings in an array, or no strings if the value is not an array. */
 export function stringsIn(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }

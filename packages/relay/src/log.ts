@@ -3,7 +3,7 @@ export function info(text: string): void {
   process.stdout.write(line(text))
 }
 
-/** Writes a timestamped line to standard error. State the problem and the next step. */
+/** Writes a timestamped line to standard error. */
 export function warn(text: string): void {
   process.stderr.write(line(text))
 }

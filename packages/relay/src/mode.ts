@@ -4,18 +4,15 @@ import { isJsonObject, parseJsonObject } from './json.ts'
 import { isAlive, stampOf } from './process-group.ts'
 
 /**
- * The control channel of a relay. `url` is absent if the platform offers no channel, and `problem` if the channel has
- * not failed since it was last open.
+ * The state of a control channel. `url` is absent if the relay uses no channel. `problem` is the reason of a failure
+ * since the channel was last open, if any.
  */
 export type ChannelState = { isOpen: boolean; url?: string | undefined; problem?: string | undefined }
 
 /** The last state that a relay has stored, and whether that relay is running. */
 export type Mode = ChannelState & { isRunning: boolean }
 
-/**
- * Stores the state of the control channel. `--check` and `status` read the stored state, because a second connection
- * would disturb the first one.
- */
+/** Stores the state of the control channel for `--check` and `status`, which run in other processes. */
 export class ModeFile {
   readonly #path: string
 

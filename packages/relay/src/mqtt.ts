@@ -1,4 +1,4 @@
-// The packets of MQTT 3.1.1 that a subscriber with QoS 0 needs. The relay does not trust the broker.
+// The packets of MQTT 3.1.1 that a subscriber with QoS 0 needs.
 
 const maxPacketBytes = 2048
 
@@ -13,7 +13,7 @@ const packetTypes = {
   disconnect: 14,
 }
 
-/** Thrown for a packet that the relay does not accept. */
+/** Thrown for a message of the broker that the relay does not accept. */
 export class MqttError extends Error {}
 
 export type Connect = { clientId: string; username: string; password: string; keepAliveSeconds: number }

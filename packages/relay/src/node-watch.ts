@@ -6,7 +6,7 @@ import type { RelayNode } from './node.ts'
 const checkIntervalMs = 60_000
 const maxConcurrentChecks = 16
 
-/** Checks in the background which nodes are reachable, so that no heartbeat waits for a check. */
+/** Checks regularly which nodes are reachable. */
 export class NodeWatch {
   readonly #nodes: RelayNode[]
   #online = new Set<string>()
@@ -39,7 +39,7 @@ export class NodeWatch {
     })
   }
 
-  /** Checks all nodes once a minute until the signal aborts. */
+  /** Checks all nodes repeatedly, with pauses of one minute, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(checkIntervalMs, undefined, { signal }).catch(() => {})

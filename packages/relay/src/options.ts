@@ -28,7 +28,7 @@ export type Options = {
 const commands = ['install', 'uninstall', 'status'] as const
 type Command = (typeof commands)[number]
 
-/** A token of one cluster, or a key with which many relays enroll. */
+/** An enrollment token, or an enrollment key if `isKey` is true. */
 export type EnrollmentToken = { id: string; text: string; isKey: boolean }
 
 /** Parses the command line. Throws `FatalError` if an option is invalid. */

@@ -8,7 +8,7 @@ import { agentFor, ProxyError, proxyFor } from './proxy.ts'
 
 const timeoutMs = 15_000
 
-/** The steps of a request, in order. */
+/** A step of a request. */
 export type Hop = 'DNS' | 'Proxy' | 'Connection' | 'TLS' | 'Platform'
 
 /** The step at which a request failed. `cause` is a code of the system, or a message. */
@@ -34,7 +34,7 @@ export async function probe(url: URL): Promise<Response | Failure> {
     return await new Promise((resolve, reject) => {
       const limit = AbortSignal.timeout(timeoutMs)
       const agent = agentFor(url, { keepAlive: false })
-      // The caller reports an invalid certificate, with the names and times in it.
+      // The result contains the problem of an invalid certificate.
       const options = { agent, signal: limit, rejectUnauthorized: false }
       const outgoing = (isSecure ? httpsRequest : httpRequest)(url, options)
       const onConnected = () => (hop = isSecure ? 'TLS' : 'Platform')

@@ -19,7 +19,7 @@ type Environment = Record<string, string | undefined>
 
 /**
  * Returns the proxy for an address, if any, from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. Lower-case names take
- * precedence. Connections to this machine use no proxy. Throws `ProxySettingError`.
+ * precedence. Loopback addresses use no proxy. Throws `ProxySettingError`.
  */
 export function proxyFor(url: URL, environment: Environment = process.env): URL | undefined {
   const name = isSecure(url) ? 'https_proxy' : 'http_proxy'

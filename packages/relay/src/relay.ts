@@ -25,8 +25,7 @@ import { StatementKeys } from './statement-keys.ts'
 import { Storage } from './storage.ts'
 import { Updater } from './update/updater.ts'
 
-// Time limit of the first check of all nodes, short enough that the cluster does not become Degraded. Nodes without a
-// result are reported as Offline.
+// The first heartbeat waits at most this long for the first check of the nodes. It reports unchecked nodes as Offline.
 const firstCheckLimitMs = 20_000
 // This limit includes the time that stopped scripts have to clean up.
 const reportLimitMs = 7500
@@ -111,9 +110,8 @@ export class Relay {
   }
 
   /**
-   * Runs until the signal aborts or another program has to replace this one. Returns whether this program has to be
-   * replaced.
-   * Throws `FatalError` if the server has revoked the relay.
+   * Runs until the signal aborts, the server revokes the relay or another program has to replace this one. Returns
+   * whether this program has to be replaced. Throws `FatalError` after a revocation.
    */
   async run(signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted()
@@ -183,7 +181,7 @@ export class Relay {
   }
 }
 
-/** Whether no script can read the key: scripts run as another user or on other machines. */
+/** Whether no script can read the key of the relay: scripts run as another user or on other machines. */
 export function isolatesScripts({ nodes }: Identity, runAs: ScriptUser | undefined): boolean {
   return runAs !== undefined || nodes.every(({ config }) => config.executor !== 'local')
 }

@@ -28,8 +28,8 @@ export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): 
 }
 
 /**
- * Sends the remaining output and then the result of a job. Returns when the server has accepted or rejected the result.
- * Stores both on disk first, if possible, so that a restarted relay can continue.
+ * Sends the remaining output and the result of a job. Returns when the server has accepted or rejected the result.
+ * Stores both on disk first, if possible, so that a restarted relay can send them.
  */
 export async function reportCompletion(
   deps: JobDeps,
@@ -76,7 +76,7 @@ export async function complete(
   else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)
 }
 
-/** Only warns if `write` throws, because a full disk must not prevent the report of a result. */
+/** Calls `write` and only warns if it throws, because a full disk must not prevent the report of a result. */
 export function warnOnError(write: () => void): void {
   try {
     write()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { readIfPresent, writeDurably } from './files.ts'
 import type { OutputCall } from './output.ts'
 
-/** Stores the output of ended jobs on disk until the server has acknowledged it. */
+/** Stores the undelivered output of ended jobs on disk. */
 export class Spool {
   readonly #folder: string
 

@@ -15,7 +15,7 @@ const graceMs = 3_600_000
 const unknownKeyWarning =
   'This relay does not know the key that the platform signs jobs with, so it claims no jobs. Issue a token with "plat cluster enrollment-token CLUSTER", and start the relay with it in PLAT_ENROLLMENT_TOKEN.'
 
-/** A public key of the platform. A replaced key is trusted for a limited time. */
+/** A public key that verifies job statements. Only a replaced key has `trustedUntilMs`. */
 export type StatementKey = JsonWebKey & { kid: string; trustedUntilMs?: number }
 
 /** The public keys that verify job statements. Each successor of the pinned key is signed by its predecessor. */
@@ -29,17 +29,15 @@ export class StatementKeys {
     this.#keys = statementKeys
   }
 
-  /** The `kid` of the newest trusted key. */
   get newestKid(): string | undefined {
     return this.#keys[0]?.kid
   }
 
-  /** Whether no trusted key leads to the key of the platform, so that the relay must be enrolled again. */
+  /** Whether the newest key does not lead to the key of the platform. The relay then claims no jobs. */
   get isOutdated(): boolean {
     return this.#isOutdated
   }
 
-  /** The trusted public keys by `kid`. */
   get trusted(): Map<string, KeyObject> {
     const valid = this.#keys.filter(({ trustedUntilMs }) => trustedUntilMs === undefined || trustedUntilMs > now())
     return new Map(valid.map((key) => [key.kid, keyObjectOf(key)]))

@@ -47,7 +47,7 @@ export class Storage {
     this.#ensure = ensure
   }
 
-  /** Whether all folders are writable and have enough space. Warns when this changes from true to false. */
+  /** Whether all folders are writable and have enough space. Warns when the result changes from true to false. */
   get isWritable(): boolean {
     const problem = this.#findProblem()
     if (problem && this.#wasWritable) warn(`No jobs are claimed: ${problem}.`)

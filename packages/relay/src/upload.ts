@@ -19,11 +19,11 @@ export type UploadOptions = {
   client: Pick<Client, 'deliver'>
   /** Whether the report of the result can contain the last request. */
   keepsLast: () => boolean
-  /** Called when the server has cancelled the job or no longer accepts its output, so that the script must stop. */
+  /** Called when the server has cancelled or ended the job, so that the script must stop. */
   onCancel: () => void
 }
 
-/** Sends the output of a job while the script runs: one request per second, or earlier if a request is full. */
+/** Sends the output of a job: at most one request per second, or more if requests are full. */
 export class Upload {
   readonly #options: UploadOptions
   readonly #signal = new Signal()
@@ -40,7 +40,7 @@ export class Upload {
     this.#signal.wake()
   }
 
-  /** Starts sending until the signal aborts or the output has ended. */
+  /** Starts sending. Sending ends when the closed output is sent or the signal aborts. */
   start(signal: AbortSignal): void {
     this.#sending = this.#run(signal)
     // `sent` returns this promise. Without a handler, Node.js would end the process before a caller awaits it.
@@ -55,8 +55,8 @@ export class Upload {
   }
 
   /**
-   * Resolves after `close`, when the server has acknowledged or rejected all output. If `keepsLast` returns
-   * true, the last request is not sent but returned.
+   * Resolves after `close`, when the server has acknowledged or rejected all output. If `keepsLast` returns true, the
+   * last request is not sent but returned. Rejects if the signal aborts a request.
    */
   sent(): Promise<OutputCall | undefined> {
     return this.#sending

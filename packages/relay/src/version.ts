@@ -1,9 +1,7 @@
 // The build of a release defines this constant.
 declare const builtRelease: { version: string; publicKeyPem: string } | undefined
 
-/**
- * The version that the relay reports to the server. It must equal the version in `package.json`, except in a release.
- */
+/** The version of the release, else the version in `package.json`, which this constant must repeat. */
 export const relayVersion = typeof builtRelease === 'undefined' ? '0.1.0' : builtRelease.version
 
 /** The key that verifies later versions of this program; undefined if this program is not part of a release. */

@@ -25,7 +25,7 @@ export function claimsIn(value: unknown): ClaimedJob[] {
   })
 }
 
-/** The jobs in progress. A job occupies its slot until the server has acknowledged its result. */
+/** The jobs in progress. A job keeps its slot while the relay reports its result. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #jobs = new Map<string, ActiveJob>()
@@ -49,12 +49,11 @@ export class WorkerPool {
     return this.#jobs.size === 0
   }
 
-  /** Accepts no more jobs. */
+  /** Makes `freeSlots` return 0. */
   drain(): void {
     this.#isDraining = true
   }
 
-  /** Ids of the jobs that the server has leased to this relay. */
   get leasedJobIds(): string[] {
     return [...this.#jobs].filter(([, job]) => job.run.isLeased).map(([jobId]) => jobId)
   }
@@ -72,8 +71,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts claimed jobs. Before the first script starts, the journal contains all of them and a new key for the next
-   * heartbeat, because the same key would return the same claims.
+   * Starts claimed jobs after recording them and a new claim key, because the same key would return the same claims.
+   * Rejects jobs that cannot be recorded or were claimed before.
    */
   accept(claims: readonly ClaimedJob[]): void {
     const { deps } = this.#options
@@ -87,7 +86,9 @@ export class WorkerPool {
     }
   }
 
-  /** Reports claims that a former process made but did not record as interrupted. Their scripts have not started. */
+  /**
+   * Reports jobs as interrupted that a former process claimed but did not record. Their scripts have not started.
+   */
   concludeClaims(claims: readonly ClaimedJob[]): void {
     const entries = claims.filter(({ jobId }) => !this.#jobs.has(jobId)).map(startedRecord)
     const problem = this.#record(entries)
@@ -95,7 +96,7 @@ export class WorkerPool {
     for (const entry of entries) this.resume(entry)
   }
 
-  // Returns the problem if the records could not be written.
+  // Records jobs and a new claim key. Returns the problem if the journal cannot be written.
   #record(records: JournalRecord[]): string | undefined {
     try {
       this.#options.deps.journal.append(...records, keyRecord(randomUUID()))
@@ -110,7 +111,6 @@ export class WorkerPool {
     this.#add(entry.jobId, { isLeased: entry.state !== 'claiming', stop: () => {} }, recover(entry, this.#options.deps))
   }
 
-  /** Stops a job because the server has cancelled it. */
   cancel(jobId: string): void {
     this.#jobs.get(jobId)?.run.stop('cancelled', 'graceful')
   }

@@ -33,8 +33,8 @@ export class HealthChecks {
   }
 
   /**
-   * Runs all checks and returns the worst status. Informational checks do not count; degradable checks count at most as
-   * Degraded. Unless the module is Started, runs no checks and returns Unhealthy.
+   * Runs all checks and returns the worst status. Only critical and degradable checks count; degradable checks count at
+   * most as Degraded. Unless the module is Started, runs no checks and returns Unhealthy.
    */
   async aggregate(): Promise<Aggregate> {
     const { state } = this.#host

@@ -53,7 +53,7 @@ export const environmentNames = {
 
 /** States of an instance. */
 export const states = ['Loading', 'Configured', 'Started', 'Stopped', 'Disposed', 'Failed'] as const
-/** State of an instance. */
+/** One of `states`. */
 export type State = (typeof states)[number]
 
 /** An event that a module publishes, of type `module.<own id>.<name>`. */

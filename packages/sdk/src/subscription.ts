@@ -4,7 +4,7 @@ import { withinLimit } from './time-limit.ts'
 const maxRememberedEvents = 1000
 const handlerTimeoutMs = 10_000
 
-/** A handler with the events that it has handled or is handling, so that it does not receive an event twice. */
+/** A handler with the newest 1,000 events that it has handled or is handling. It does not receive these twice. */
 export class Subscription {
   readonly type: string
   readonly #handler: EventHandler

@@ -15,7 +15,10 @@ export interface Claims {
 
 const publicKeys = new Map<string, KeyObject>()
 
-/** Verifies an access token without caching the result. Returns its claims if it is valid and of an administrator. */
+/**
+ * Verifies an access token without caching the result. Returns its claims if the token is valid and a role ends in
+ * `Admin`.
+ */
 export async function verifyToken(authorization = ''): Promise<Claims | undefined> {
   const [header = '', payload = '', signature = ''] = authorization.slice('Bearer '.length).split('.')
   const { kid, alg, typ } = decode(header)

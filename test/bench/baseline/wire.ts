@@ -68,13 +68,13 @@ export interface Submitter {
   address: string
 }
 
-/** The items that decide whether the user may still submit jobs. */
+/** Returns the keys of the items that decide whether the user may still submit jobs. */
 export const rightsKeys = ({ organisationId, userId, sessionId }: Submitter) => [
   keys.user(organisationId, userId),
   keys.session(sessionId),
 ]
 
-/** The items and updates with which the platform stores a job of a cluster with few waiting jobs. */
+/** Returns the items and updates with which the platform stores a job of a cluster with few waiting jobs. */
 export function submissionOf(
   { organisationId, userId, address }: Submitter,
   { clusterId, payload }: { clusterId: string; payload: object },

@@ -1,4 +1,4 @@
-/** The maximum use of one operation or flow. Messages and secret reads are 0 if absent. */
+/** The maximum use of one operation or flow. Absent members are 0. */
 export interface Budget {
   storeCalls: number
   writeUnits: number
@@ -147,7 +147,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'GET /.well-known/jwks.json': reads(1),
 }
 
-/** Flows include the messages that follow, until all queues are empty. Expired caches may add a read or two. */
+/** Flows include the messages that follow, until all queues are empty. */
 export const flowBudgets: Readonly<Record<string, Budget>> = {
   // Includes the cluster checks that the sweep plans.
   'schedule/sweep': { storeCalls: 31, writeUnits: 1, messages: 5 },

@@ -54,7 +54,7 @@ const metricsOf = ({ metricQueries }: { metricQueries?: { metric?: unknown }[] }
 const sorted = (entries: [string, number][]): Record<string, number> =>
   Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
-/** Sample values of the fields of the access log; other fields are about ten characters long. */
+/** Sample values of the fields of the access log. Any other field counts as ten characters. */
 const samples: Readonly<Record<string, string>> = {
   requestTime: '22/Nov/2026:07:50:57 +0000',
   requestId: 'BsU1nhrbIAMEVfQ=',

@@ -6,7 +6,7 @@ export interface BenchEnvironment extends AsyncDisposable {
   webhookReceiver: TestServer
 }
 
-/** Starts emulators, a module registry and a webhook receiver for this process. Import core only after that. */
+/** Starts emulators, a module registry and a webhook receiver for this process. Import core only after this call. */
 export async function startEnvironment(settings: Record<string, string>): Promise<BenchEnvironment> {
   await using starting = new AsyncDisposableStack()
   const emulators = starting.use(await startEmulators())

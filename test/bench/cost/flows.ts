@@ -38,8 +38,8 @@ const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
 const channelHeartbeatMs = config.PLAT_CHANNEL_HEARTBEAT_SECONDS * 1000
 const offlineMs = 600_000
 /**
- * Time between two sweeps. It is too short to count as downtime of the platform; after two such pauses, a silent
- * cluster is Offline and due for a check.
+ * Time between two sweeps: too short to count as downtime of the platform, but after two such pauses, a silent cluster
+ * is Offline and due for a check.
  */
 const sweepPauseMs = 70_000
 const checksPerSweep = 5

@@ -49,7 +49,10 @@ function flowsOf(costs: ReadonlyMap<string, Cost>): Record<string, FlowCost> {
   return Object.fromEntries(flows.map(([name, { actions: _actions, ...cost }]) => [name, cost]))
 }
 
-/** Bytes that DynamoDB bills for the table and its indexes: the data, and 100 bytes for each item and index entry. */
+/**
+ * Returns the bytes that DynamoDB bills for the table and its indexes: the data, and 100 bytes for each item and index
+ * entry.
+ */
 async function storedBytes(): Promise<number> {
   const { itemSize } = await import('@platform/local/emulators/dynamodb/item-size')
   const { tableIndexes } = await import('@platform/core/db/schema')

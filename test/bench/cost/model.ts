@@ -37,7 +37,7 @@ export type Quantities = Readonly<Record<string, number>>
 
 const readJson = async (file: URL | string) => JSON.parse(await readFile(file, 'utf8'))
 
-/** The committed measurements with the given prices, or with the committed prices by default. */
+/** Returns the committed measurements with the given prices, or with the committed prices by default. */
 export const readInputs = async (prices: URL | string = new URL('prices.json', import.meta.url)): Promise<Inputs> => ({
   units: await readJson(new URL('units.json', import.meta.url)),
   prices: Prices.parse(await readJson(prices)),
@@ -53,7 +53,7 @@ export function plus(...all: readonly Quantities[]): Quantities {
 export const times = (quantities: Quantities, factor: number): Quantities =>
   Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, value * factor]))
 
-/** Service → dollars, the largest first. Throws if a quantity has no price. */
+/** Returns dollars by service, the largest first. Throws if a quantity has no price. */
 export function costByService(quantities: Quantities, { prices }: Inputs): Map<string, number> {
   const costs = new Map<string, number>()
   for (const [name, value] of Object.entries(quantities)) {
@@ -67,7 +67,7 @@ export function costByService(quantities: Quantities, { prices }: Inputs): Map<s
 export const costOf = (quantities: Quantities, inputs: Inputs): number =>
   [...costByService(quantities, inputs).values()].reduce((sum, usd) => sum + usd, 0)
 
-/** A measured flow. Throws if it is missing. */
+/** Returns a measured flow. Throws if units.json does not contain the flow. */
 export function flowOf({ units }: Inputs, name: string): FlowCost {
   const flow = units.flows[name]
   if (flow === undefined) throw new Error(`units.json has no flow "${name}": run npm run cost -- --measure.`)
@@ -118,7 +118,10 @@ export const batchJob = 'a job of a batch'
 const wakeUpsOf = (name: string): Quantities =>
   name === singleJob || name === batchJob ? { channelMessages: 2 * assumptions.wakeUpsPerJob } : {}
 
-/** A month of an idle relay whose channel is reopened every `channelHours`: one authorizer call and two events each. */
+/**
+ * Returns the quantities for a month of an idle relay whose channel is reopened every `channelHours`, each time with
+ * one authorizer call and two events.
+ */
 export function relayMonth(inputs: Inputs): Quantities {
   const { hoursPerMonth, channelHours } = assumptions
   const channels = hoursPerMonth / channelHours
@@ -133,11 +136,11 @@ export function relayMonth(inputs: Inputs): Quantities {
 export const pollingRelayMonth = (inputs: Inputs): Quantities =>
   times(quantitiesOf(inputs, 'an hour of an idle relay without a channel'), assumptions.hoursPerMonth)
 
-/** Number of custom metrics that the flows write. AWS charges each metric name once for each function. */
+/** Returns the number of custom metrics that the flows write. AWS charges each metric name once for each function. */
 const metricsOf = (inputs: Inputs, flows: readonly string[]): number =>
   inputs.units.deployment.hasMetrics ? new Set(flows.flatMap((name) => flowOf(inputs, name).metrics)).size : 0
 
-/** A month of a deployment without relays and users. */
+/** Returns the quantities for a month of a deployment without relays and users. */
 export function idleMonth(inputs: Inputs): Quantities {
   const { alarmMetrics, dashboards, secrets, consumers, schedules } = inputs.units.deployment
   const { pollers, pollSeconds, hoursPerMonth } = assumptions

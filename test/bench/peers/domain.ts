@@ -16,7 +16,10 @@ export type Claims = z.infer<typeof Claims>
 
 const publicKeys = new Map<string, CryptoKey>()
 
-/** Verifies an access token without caching the result. Returns its claims if it is valid and of an administrator. */
+/**
+ * Verifies an access token without caching the result. Returns its claims if the token is valid and a role ends in
+ * `Admin`.
+ */
 export async function verifyToken(authorization = ''): Promise<Claims | undefined> {
   const token = authorization.replace(/^Bearer /, '')
   try {

@@ -17,7 +17,10 @@ interface Load {
   rate?: number
 }
 
-/** Sends one request repeatedly. With a rate, latency counts from the time at which a request was due. */
+/**
+ * Sends one request repeatedly on each connection. With a rate, latency counts from the time at which a request was
+ * due.
+ */
 export async function runLoad(url: string, request: TestRequest, { connections, seconds, rate }: Load) {
   const agent = new Agent({ keepAlive: true, maxSockets: connections })
   const milliseconds: number[] = []

@@ -13,7 +13,7 @@ let calls: Record<string, number> = {}
 let rounds = 0
 let pending = 0
 
-/** The AWS action of a request; undefined for other requests. */
+/** Returns the AWS action of a request, or undefined for other requests. */
 function actionOf(message: unknown): string | undefined {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node documents the messages of these channels
   const { request } = message as { request: ClientRequest }
@@ -47,7 +47,7 @@ export async function metered<Result>(work: () => Promise<Result>): Promise<{ re
   return { result, usage }
 }
 
-/** Number of calls to DynamoDB, without those to SQS and Secrets Manager. */
+/** Returns the number of calls to DynamoDB. */
 export const storeCallsOf = ({ calls }: Pick<Usage, 'calls'>): number =>
   Object.entries(calls).reduce((sum, [action, count]) => sum + (/Item|Query|Scan/.test(action) ? count : 0), 0)
 

@@ -73,7 +73,7 @@ export const heartbeatRequest = (
   return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots: 4, ...state })
 }
 
-/** A heartbeat that claims up to four waiting jobs. */
+/** Returns a heartbeat request that claims up to four waiting jobs. */
 export const claimingHeartbeat = (relay: BenchRelay, claimKey: string = randomUUID()): Promise<TestRequest> => {
   const nodes = relay.nodeIds.map((id) => ({ id, status: 'Online' }))
   return relayRequest(relay, '/api/v1/relay/heartbeat', { nodes, running: [], freeSlots: 4, claimKey })

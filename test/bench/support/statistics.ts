@@ -11,11 +11,11 @@ export function spread(values: readonly number[]): Spread {
   return { median, min: sorted[0] ?? 0, max: sorted.at(-1) ?? 0 }
 }
 
-/** The smallest value such that at least this share of all values is not greater. */
+/** Returns the smallest value such that at least this share of all values is not greater, or 0 without values. */
 export const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.max(0, Math.ceil(values.length * share) - 1)] ?? 0
 
-/** Ratios of measurements of the same round: a slow round affects both sides. */
+/** Returns the spread of the ratios of measurements of the same round, because a slow round affects both sides. */
 export const ratios = (values: readonly number[], baseline: readonly number[]): Spread =>
   spread(values.map((value, round) => value / (baseline[round] ?? 0)))
 

@@ -74,7 +74,7 @@ export async function writeFleet(
   return { organisationId, count, clusterIds: clusters.map(({ id }) => id) }
 }
 
-/** Twenty labels of usual lengths, five of them derived. */
+/** Returns an item with twenty labels of usual lengths, five of them derived. */
 function labelsItem(organisationId: string, { id, type }: Pick<StoredCluster, 'id' | 'type'>, index: number) {
   const labels = [
     'app=checkout-service',

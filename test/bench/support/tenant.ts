@@ -39,7 +39,7 @@ export const newRelay = (accessToken: string): Promise<BenchRelay> => enrollRela
 
 export async function newClusters(accessToken: string, count: number): Promise<string[]> {
   const clusterIds: string[] = []
-  // One at a time: each registration changes the head of the same list.
+  // One at a time, because each registration changes the head of the same list.
   while (clusterIds.length < count) clusterIds.push((await sendJson('clusters', registerRequest(accessToken))).id)
   return clusterIds
 }

@@ -25,7 +25,7 @@ export function expectStatus(response: ApiResponse, status: number, code?: strin
   return response.body
 }
 
-/** The fields of a `validation_failed` error: part of the request and JSON Pointer. */
+/** Returns the fields of a `validation_failed` error: part of the request and JSON Pointer. */
 export function invalidFields(response: ApiResponse): string[] {
   const { details = [] } = expectStatus(response, 400, 'validation_failed')
   return [...new Set<string>(details.map(({ in: part, path }: any) => `${part} ${path}`))]

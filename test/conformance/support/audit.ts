@@ -6,7 +6,7 @@ import { waitFor } from '../../support/wait-for.ts'
 
 const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
-/** Canonical JSON (RFC 8785). */
+/** Returns canonical JSON (RFC 8785). */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -22,7 +22,7 @@ interface ChainStart {
 
 export const chainStartOf = (organisationId: string): ChainStart => ({ seq: 0, previousHash: sha256(organisationId) })
 
-/** The sequence number of the first entry that does not match; undefined for an intact chain. */
+/** Returns the sequence number of the first entry that does not match, or undefined for an intact chain. */
 export function firstInvalidSeq({ seq, previousHash }: ChainStart, entries: readonly any[]): number | undefined {
   for (const { hash, ...content } of entries) {
     seq += 1

@@ -12,10 +12,7 @@ export type Authorize = (path: string, body: string | Uint8Array) => string | Pr
 
 const maxWaitSeconds = 60
 
-/**
- * Interval for the renewal of access tokens, shorter than their validity, because a run may take longer than a token is
- * valid.
- */
+/** Access tokens are renewed at this interval, which is shorter than their validity. */
 const renewalMs = 600_000
 
 export class Client {
@@ -70,8 +67,8 @@ export class Client {
   }
 
   /**
-   * Sends a request. Repeats it after a rate limit, unless `Retry-After` exceeds `maxWaitSeconds`. Throws if a response
-   * violates the contract.
+   * Sends a request. Repeats the request after a rate limit, unless `Retry-After` exceeds `maxWaitSeconds`. Throws if a
+   * response violates the contract.
    */
   async send(method: string, path: string, content: RequestContent = {}): Promise<ApiResponse> {
     for (;;) {

@@ -48,7 +48,7 @@ export function resolve<Value extends object>(document: OpenApi, value: Value | 
   return resolve<Value>(document, target)
 }
 
-/** All operations, sorted by their number of path parameters, because gateways prefer fixed paths. */
+/** Returns all operations, sorted by their number of path parameters, because gateways prefer fixed paths. */
 export const operationsOf = ({ paths }: OpenApi): Operation[] =>
   Object.entries(paths)
     .flatMap(([template, methods]) =>

@@ -14,7 +14,10 @@ export function signJws(header: object, claims: object, key: KeyObject): string 
   return `${signingInput}.${sign(null, Buffer.from(signingInput), key).toString('base64url')}`
 }
 
-/** Verifies a token with a key set. Throws if no key matches or the signature is wrong. */
+/**
+ * Verifies a token with a key set. Throws if no key has the id of the token, the algorithm is not EdDSA, or the
+ * signature is wrong.
+ */
 export function verifyJws(token: string, { keys }: KeySet): { header: any; claims: any } {
   const [header = '', claims = '', signature = ''] = token.split('.')
   const { kid, alg } = decode(header)

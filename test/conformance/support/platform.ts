@@ -26,7 +26,7 @@ export async function connect(options: Options): Promise<Platform> {
   return new Platform(options, contractOf(await response.text()))
 }
 
-/** Share compiled schemas between files: compiling takes most of the time of a short file. */
+/** Shared by the test files of a process, because compiling schemas takes most of the time of a short file. */
 const contracts = new Map<string, Contract>()
 
 function contractOf(text: string): Contract {
@@ -57,8 +57,8 @@ export class Platform {
   }
 
   /**
-   * Deletes a resource at the end of the run. Retries until it is removed: a job of a failed test may end a minute
-   * after its cancellation.
+   * Deletes a resource at the end of the run. Repeats the request until the resource is removed, because a job of a
+   * failed test may end a minute after its cancellation.
    */
   removeLater(client: Client, path: string): void {
     const isRemoved = async () => [204, 404].includes((await client.delete(path)).status)

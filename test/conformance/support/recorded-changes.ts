@@ -33,7 +33,10 @@ const provider = () => ({
   enabled: false,
 })
 
-/** Changes by name. Each waits for its audit entries. All but that of the identity provider run in the tenant. */
+/**
+ * Changes by name. Each change waits for its audit entries. All changes except that of the identity provider run in the
+ * tenant.
+ */
 export const recordedChanges = {
   'a registered and a removed cluster': inTenant('/api/v1/clusters', (name) => ({ name, type: 'Hypervisor' })),
   'a created and a removed site': inTenant('/api/v1/sites', (name) => ({ name })),

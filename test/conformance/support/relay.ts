@@ -94,7 +94,6 @@ export class Relay {
     return this.#call(jobId, 'output', { nodeId: this.nodes[0]?.id, stream: 'stdout', ...report })
   }
 
-  /** Completes a job, by default with an exit code. */
   complete(
     jobId: string,
     leaseId: string,

@@ -18,7 +18,6 @@ export interface Receiver extends AsyncDisposable {
   url: string
   requests: ReceivedRequest[]
   respondWith: (status: number, headers?: Record<string, string>) => void
-  /** Paths that never respond. */
   hangingPaths: Set<string>
 }
 

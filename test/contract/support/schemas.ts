@@ -33,13 +33,13 @@ export const schemasOf = (document: ApiDocument): Found[] => [
     ),
 ]
 
-/** Bodies of an operation, except those of responses that several operations share. */
+/** Returns the bodies of an operation, except those of responses that several operations share. */
 export const mediaOf = ({ requestBody, responses }: Operation): MediaType[] =>
   [requestBody, ...Object.values(responses)].flatMap((body) =>
     body && 'content' in body ? Object.values(body.content ?? {}).filter((media) => media !== undefined) : [],
   )
 
-/** Properties without a description of their own or of their component. */
+/** Returns the properties without a description of their own or of their component. */
 export const undescribed = (document: ApiDocument): string[] =>
   schemasOf(document).flatMap(([where, { properties = {} }]) =>
     Object.entries(properties)

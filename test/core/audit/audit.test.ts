@@ -26,7 +26,7 @@ async function organisationWithEntries(count: number): Promise<Caller> {
   return caller
 }
 
-/** RFC 8785 for the types that entries contain, independent of the platform's code. */
+/** Returns canonical JSON (RFC 8785) for the types that entries contain, independent of the code of the platform. */
 function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -164,7 +164,7 @@ test('combined filters return exactly the matching entries, on all pages', async
     (queries, [name, values]) => queries.flatMap((query) => values.map((value) => ({ ...query, [name]: value }))),
     [{}],
   )
-  // Seven is coprime to the numbers of choices, so the sample contains every pair of choices.
+  // Seven is coprime to the numbers of choices, so the sample contains every choice.
   const sample = combinations.filter((_, index) => isLong || index % 7 === 0)
   for (const query of sample as Partial<Audit.AuditQuery>[]) {
     const expected = entries.filter(

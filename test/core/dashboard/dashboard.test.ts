@@ -56,7 +56,7 @@ import { clearUpdates, storeUpdateState } from '../support/updates.ts'
 
 beforeAll(bootstrapPlatform)
 
-/** The summary after the modules in the process's cache have expired. */
+/** Returns the summary after the cached modules have expired. */
 function freshSummary(caller: Caller): Promise<PortalSummary> {
   advanceClock(500)
   return portalSummary(caller)
@@ -370,7 +370,7 @@ test('a late snapshot of older counts does not replace a newer one', async () =>
   const { organisationId } = caller
   advanceBuckets()
   await register(caller, 'one')
-  // Another worker projects between the read and the write of this one.
+  // Another worker projects between the read and the write of the first worker.
   runBefore(/^Update/, async () => {
     await register(caller, 'two')
     await project(organisationId)
@@ -402,7 +402,7 @@ test('counts jobs once, in the intervals of their submission and end', async () 
   await runJob(enrolled, failed, 1)
   await Job.cancel(caller, cancelled)
   advanceBuckets()
-  // The time of a record counts, not that of its projection.
+  // The history counts the time of a record, not the time of its projection.
   await drainOutbox(caller.organisationId)
   await drainOutbox(caller.organisationId)
   const endedCounts = { submitted: 0, completed: 1, failed: 1, cancelled: 1 }

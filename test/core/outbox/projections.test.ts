@@ -25,7 +25,7 @@ import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords }
 
 const total = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
 
-/** A projection that counts records in its transaction and keeps the ids of prepared records. */
+/** Returns a projection that counts records in its transaction and keeps the ids of prepared records. */
 function countingProjection(organisationId: string) {
   const prepared = new Set<string>()
   const projection: Projection = {

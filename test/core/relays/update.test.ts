@@ -31,7 +31,7 @@ const relay = { sha256: 'a'.repeat(64), signature: 'c2ln' }
 beforeAll(bootstrapPlatform)
 beforeEach(() => storeUpdateState({ version, relay }))
 
-/** A cluster whose relay has an earlier version. */
+/** Registers a cluster and enrolls a relay, by default with an earlier version. */
 async function newSite(caller: Caller, relayVersion = '0.0.1') {
   const name = `site ${crypto.randomUUID().slice(0, 8)}`
   const { id, enrollmentToken } = await Cluster.register(caller, { name, type: 'Hypervisor' })

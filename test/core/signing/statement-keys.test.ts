@@ -14,7 +14,7 @@ interface PublicKey extends JWK {
 
 const currentKey = async (): Promise<PublicKey> => (await statementKeys()).keys[0] ?? { kid: '' }
 
-/** Follows the successors as a relay that trusts only the given key. */
+/** Follows the successors as a relay that trusts only the given key. Returns the id of the last key. */
 async function follow(trusted: PublicKey): Promise<string | undefined> {
   let key = trusted
   const successors = await successorsOf(trusted.kid)

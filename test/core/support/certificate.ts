@@ -12,8 +12,8 @@ const nameOf = (host: string) =>
   sequence(tagged(0x31, sequence(Buffer.from('0603550403', 'hex'), tagged(0x0c, Buffer.from(host)))))
 
 /**
- * A self-signed certificate of a host and its private key, both as PEM. Node.js cannot issue certificates, so the DER
- * is written by hand.
+ * Returns a self-signed certificate of a host and its private key, both as PEM. Node.js cannot issue certificates, so
+ * this code writes the DER.
  */
 export function selfSigned(host: string): { key: string; cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })

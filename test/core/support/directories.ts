@@ -35,7 +35,7 @@ export const canary = await startHostile()
 const reachable = [plainPort, securePort, deadPort, hostile.port]
 process.env['PLAT_OUTBOUND_ALLOW'] = reachable.flatMap((port) => [`localhost:${port}`, `127.0.0.1:${port}`]).join()
 
-/** Certificates of an authority other than that of slapd. */
+/** Creates certificates of an authority other than that of slapd. */
 export async function ownCertificates(): Promise<Certificates> {
   await using folder = await temporaryFolder()
   return await certificates(folder.path)
@@ -47,7 +47,7 @@ export function inTls(socket: Socket, { cert, key }: Certificates): TLSSocket {
   return tlsSocket
 }
 
-/** A BER element: tag, length, content. */
+/** Returns a BER element: tag, length, content. */
 export const ber = (tag: number, ...content: Uint8Array[]): Buffer => {
   const body = Buffer.concat(content)
   const { length } = body
@@ -57,7 +57,7 @@ export const ber = (tag: number, ...content: Uint8Array[]): Buffer => {
 const text = (value: string): Buffer => ber(4, Buffer.from(value))
 
 export const message = (id: number, operation: Uint8Array): Buffer => ber(0x30, ber(2, Buffer.from([id])), operation)
-/** A result: tag 0x61 for a bind, 0x65 for a search, 0x78 for an extended operation such as StartTLS. */
+/** Returns a result. The tag is 0x61 for a bind, 0x65 for a search, 0x78 for an extended operation such as StartTLS. */
 export const result = (tag: number, code: number, ...more: Uint8Array[]): Buffer =>
   ber(tag, ber(10, Buffer.from([code])), text(''), text(''), ...more)
 export const entryOf = (dn: string, attributes: Record<string, string>): Buffer => {

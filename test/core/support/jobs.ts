@@ -43,7 +43,7 @@ export async function runningJob(payload: object = {}) {
   return { ...waitingJobState, leaseId }
 }
 
-/** The completion report of a relay, with the same exit code for all nodes. */
+/** Returns the completion report of a relay, with the same exit code for all nodes. */
 export const completionReport = (
   enrolled: EnrolledCluster,
   leaseId: string,
@@ -62,7 +62,7 @@ export const jobCounters = async (caller: Caller, { cluster }: EnrolledCluster) 
 export const inboxItems = async (clusterId: string): Promise<string[]> =>
   (await query({ pk: keys.inbox(clusterId, '').pk })).items.map(({ sk }) => String(sk))
 
-/** Ids of the jobs that the record of the cluster lists as waiting, oldest first. */
+/** Returns the ids of the jobs that the record of the cluster lists as waiting, oldest first. */
 export async function waitingIds({ organisationId }: Caller, clusterId: string): Promise<string[]> {
   const record = await Cluster.find(organisationId, clusterId)
   return record === undefined ? [] : waitingIn(record, 500)

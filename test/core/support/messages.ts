@@ -15,7 +15,7 @@ export async function receiveMessages(QueueUrl: string): Promise<unknown[]> {
   }
 }
 
-/** The bodies of the messages that the work sends to a queue, including delayed ones. */
+/** Returns the bodies of the messages that the work sends to a queue with `SendMessage`, including delayed ones. */
 export async function messagesSentBy(queueUrl: string, work: () => Promise<unknown>): Promise<any[]> {
   const send = vi.spyOn(SQSClient.prototype, 'send')
   try {

@@ -8,7 +8,10 @@ import { drainOutbox } from './outbox.ts'
 import { advanceClock } from '../../support/clock.ts'
 
 let refreshes = 0
-/** Advances the clock until cached subscriptions expire; further each time, because the clock is reset after a test. */
+/**
+ * Advances the clock until cached subscriptions expire. The advance grows with each call, because the clock is reset
+ * after a test.
+ */
 export const refreshSubscriptions = async () => advanceClock(++refreshes * 10_000)
 
 /** The publisher of the modules of `runningModule`. */

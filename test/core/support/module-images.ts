@@ -45,7 +45,6 @@ const bundle = build({
   logLevel: 'error',
 })
 
-/** A module image to build and push. Optional members override the defaults. */
 export interface PushedModule
   extends Partial<ActorPlan>, Pick<ImageOptions, 'tags' | 'labels' | 'manifest' | 'created' | 'repository'> {
   id: string

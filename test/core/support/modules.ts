@@ -20,7 +20,7 @@ import { manifestFor } from '../../support/module-manifest.ts'
 
 /** Records of installed modules, without a registry or runtime. */
 
-/** A unique id, because modules belong to the whole platform. */
+/** Returns a unique id, because modules belong to the whole platform. */
 export const newModuleId = (): string => `m-${randomUUID().slice(0, 8)}`.replace(/-(?=\d)/, '-a')
 
 const digest = `sha256:${'0'.repeat(64)}`

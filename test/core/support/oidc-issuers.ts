@@ -16,7 +16,7 @@ afterAll(async () => {
   await Promise.all([unreachableIssuer, ...issuers].map(({ server }) => server[Symbol.asyncDispose]()))
 })
 
-/** An issuer that no other test uses. */
+/** Returns an issuer that no other test uses. */
 export function newIssuer() {
   const issuer = issuers.pop()
   if (issuer === undefined) throw new Error('No issuers left; start more of them.')

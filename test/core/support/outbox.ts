@@ -40,7 +40,7 @@ export async function pendingRecords(organisationId: string): Promise<OutboxReco
   return (await oldestRecords(organisationId, 1000)).map(parseRecord)
 }
 
-/** The pending events with these names, or all, oldest first. */
+/** Returns the pending events with these names, or all, oldest first. */
 export async function pendingEvents({ organisationId }: { organisationId: string }, ...names: string[]) {
   const events = (await pendingRecords(organisationId)).flatMap((record) => record.events)
   return events.filter(({ name }) => names.length === 0 || names.includes(name))

@@ -18,7 +18,7 @@ export const resolveError = (text: string, options: ReleaseOptions = {}): Promis
 export const resolveErrorCode = async (text: string, options: ReleaseOptions = {}): Promise<string> =>
   (await resolveError(text, options)).code
 
-/** The validation errors of a manifest: `path code`. */
+/** Returns the validation errors of a manifest, as `path code`. Throws for another error. */
 export const manifestErrors = async (text: string, options: ReleaseOptions = {}): Promise<string[]> => {
   const { code, extra } = await resolveError(text, options)
   if (code !== 'manifest_invalid') throw new Error(`Expected manifest_invalid, but got ${code}.`)

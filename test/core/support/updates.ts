@@ -12,7 +12,7 @@ import { newCaller } from '../../support/fixtures.ts'
 import { receiveMessages } from './messages.ts'
 import { claimed } from './operations.ts'
 
-/** A platform administrator whose organisation is stored as the platform organisation. */
+/** Creates a platform administrator whose organisation is stored as the platform organisation. */
 export async function newPlatformAdmin(): Promise<Caller> {
   const caller = await newCaller(undefined, 'PlatformAdmin')
   const id = caller.organisationId

@@ -39,7 +39,7 @@ export async function subscribe(caller: Caller, receiver: Receiver, events = ['*
 export const deliveriesOf = async (caller: Caller, webhookId: string) =>
   (await Delivery.list(caller, webhookId, { page: 1, pageSize: 100 })).items
 
-/** The event of a request, verified by the reference implementation of Standard Webhooks at the given time. */
+/** Returns the event of a request, verified by the reference implementation of Standard Webhooks at the given time. */
 export function verifyDelivery(secret: string, { headers, body }: ReceivedRequest, atMs = Date.now()): any {
   vi.useFakeTimers({ toFake: ['Date'], now: atMs })
   try {

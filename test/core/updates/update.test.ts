@@ -254,7 +254,7 @@ describe('an accepted update', () => {
     await drainOutbox(organisationId)
   }
 
-  // The totals count a new job late, and as queued until its start is recorded.
+  // The totals count a new job late, and count a started job as queued until its start is projected.
   test.for(['counted as Running', 'counted as Queued', 'not counted yet'] as const)(
     'rejects an update without force while jobs run that are %s',
     async (state) => {

@@ -20,7 +20,7 @@ const minuteMs = 60_000
 
 beforeEach(() => shiftClock(10 * minuteMs))
 
-/** The errors of the last minute. `beforeEach` excludes those of earlier tests. */
+/** Returns the errors of the last minute. `beforeEach` excludes the errors of earlier tests. */
 const countedErrors = () => versionErrorsSince(version, now() - minuteMs)
 
 test('counts an error for the running version', async () => {

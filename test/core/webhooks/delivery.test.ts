@@ -291,7 +291,6 @@ test('rejects redelivery of unknown and expired deliveries, and for disabled web
   await expectError(Delivery.redeliver(caller, id, deliveryId), 'delivery_not_found')
 })
 
-/** Longer than the first back-off with jitter. */
 const firstBackOffMs = 12_500
 
 async function failingSubscription(status: number) {
@@ -461,7 +460,7 @@ test('backs off from a failing receiver with growing pauses', async () => {
   advanceClock(firstBackOffMs)
   for (let message = 0; message < 5; message++) await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(2)
-  // The second back-off is a minute.
+  // The second back-off is longer than the first.
   advanceClock(firstBackOffMs)
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(2)
@@ -545,7 +544,7 @@ test.each([400, 401, 404, 422])('events rejected with status %d delay no other e
   }
   await publishAndDrain(...rejectedEvents, newEvent())
   expect(await statusesOf(caller, id)).toEqual(['Delivered', ...rejectedEvents.map(() => 'Pending')])
-  // Each has its own schedule: none is retried at once.
+  // Each event has its own schedule, so none is retried at once.
   expect(receiver.requests).toHaveLength(13)
   expect(await firstWebhook(caller)).toMatchObject({ enabled: true, failureCount: 0 })
 })

@@ -26,7 +26,7 @@ async function startPlatform(): Promise<string> {
   return JSON.stringify([await webhookRootKey(), await statementKeys()])
 }
 
-/** The keys after concurrent first starts; the slowest of them writes last. */
+/** The keys after concurrent first starts, of which the slowest writes last. */
 let keysOfStarts: string[] = []
 beforeAll(async () => {
   const [paused, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

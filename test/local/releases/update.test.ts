@@ -23,7 +23,7 @@ import {
   zipOf,
 } from './support.ts'
 
-/** Shared: every test leaves it with the functions of the checkout. */
+/** Shared by all tests. After each test, the functions of the checkout serve. */
 let platform: Awaited<ReturnType<typeof startUpdatable>>
 beforeAll(async () => {
   platform = await startUpdatable()

@@ -5,7 +5,7 @@ type Session = { socket: WebSocket; topic: string }
 
 /** A broker on the path `/channel` of a server. Each connection has one topic. */
 export class FakeBroker {
-  /** The client identifiers that have connected. */
+  /** The client identifiers of all connection attempts, including rejected ones. */
   readonly connections: string[] = []
   isReachable = true
   readonly #sessions = new Set<Session>()

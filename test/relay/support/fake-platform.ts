@@ -47,19 +47,18 @@ export class FakePlatform {
   readonly addresses = new Set<string>()
   /** If false, heartbeats do not claim jobs, as in an earlier version of the platform. */
   claimsWithHeartbeats = true
-  /** Number of next enrollments that are rejected, because they exceed the quota of clusters. */
+  /** Number of further enrollments that exceed the quota of clusters and are rejected. */
   enrollmentsOverLimit = 0
   /** Calls whose next response is lost. The call is performed. A heartbeat that claims jobs counts as `claim`. */
   readonly lostResponses = new Set<CallName>()
   /** Calls that fail with 503. */
   readonly failing = new Set<CallName>()
-  /** The update that the response to every heartbeat offers. */
   update: HeartbeatResponse['update']
-  /** The file at `/relay/relay.mjs`. */
+  /** Content of the file at `/relay/relay.mjs`. */
   program = ''
   /** The relay version of each heartbeat, including failed heartbeats. */
   readonly versions: string[] = []
-  /** After a heartbeat of this version, all heartbeats fail until `failing` is cleared. */
+  /** From the first heartbeat of this version on, all heartbeats fail until `failing` is cleared. */
   fatalVersion: string | undefined
   relayId = ''
   nodeIds: string[] = []

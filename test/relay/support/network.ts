@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 
 const ip = (...args: string[]) => execFileSync('ip', args, { stdio: 'pipe' })
 
-/** Whether the test may create network namespaces. */
 export const canIsolate = (() => {
   const name = `probe-${process.pid}`
   try {
@@ -17,7 +16,7 @@ export const canIsolate = (() => {
 /** A network namespace with one cable to this machine. */
 export class IsolatedNetwork implements Disposable {
   readonly name = `relay-${process.pid}`
-  /** The address of this machine in the namespace. */
+  /** The address of this machine on the cable. */
   readonly host = '198.51.100.1'
   readonly #cable = `relay${process.pid % 100_000}`
 

@@ -20,7 +20,6 @@ export async function writeBundle(folder: string): Promise<string> {
 }
 
 interface RelaySettings {
-  /** Network namespace of the relay. */
   namespace?: string
   /** Words before the command of the relay. */
   prefix?: string[]
@@ -50,7 +49,7 @@ export class RelayProcess extends Program {
 
 let node: string | undefined
 
-/** The system's Node if its version is supported, else the one that runs the tests. */
+/** Returns the system's Node.js if its version is at least 20, else the one that runs the tests. */
 function olderNode(): string {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'))
   const path = folders.map((folder) => join(folder, 'node')).find((candidate) => existsSync(candidate))
@@ -60,7 +59,7 @@ function olderNode(): string {
 }
 
 interface StageSettings extends RelaySettings {
-  /** Address of the platform. */
+  /** Address that the platform listens on. */
   host?: string
   prepare?: (platform: FakePlatform) => void
 }

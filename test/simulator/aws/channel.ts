@@ -11,7 +11,7 @@ import { functionOf, invokeFunction } from './invoke.ts'
 const AuthorizerInputs = z.object({ name: z.string(), authorizerFunctionArn: z.string() })
 const RuleInputs = z.object({ sql: z.string(), lambdas: z.array(z.object({ functionArn: z.string() })) })
 
-/** The broker of AWS IoT with the authorizer and the rule of the deployment. Clients connect to `url`. */
+/** Starts the emulated broker of AWS IoT with the deployment's authorizer and rules. Clients connect to `url`. */
 export async function startChannel(graph: Graph, lambda: LambdaClient, accessKeyId: string, log: Log) {
   await using resources = new AsyncDisposableStack()
   const [authorizer] = ofType(graph, 'aws:iot/authorizer:Authorizer').map(({ inputs }) =>

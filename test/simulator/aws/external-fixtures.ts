@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const assetsDir = join(import.meta.dirname, '../../../dist')
 
-/** Services outside AWS: a public registry with the signed reference module, and a release repository. */
+/** Starts a registry outside AWS with the signed reference module and a release repository. */
 export async function startExternalFixtures(settings: Readonly<Record<string, string>>, log: Log) {
   await using resources = new AsyncDisposableStack()
   const dataDir = resources.use(await temporaryFolder()).path

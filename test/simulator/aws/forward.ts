@@ -1,6 +1,8 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, request as send, type ServerResponse } from 'node:http'
 
-/** Forwards a request to another server with changed headers. Streams the body if `body` is undefined. */
+/**
+ * Forwards a request with changed headers to another server. Streams the body of the request if `body` is undefined.
+ */
 export function forward(
   request: IncomingMessage,
   response: ServerResponse,

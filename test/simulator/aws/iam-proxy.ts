@@ -15,11 +15,11 @@ export interface IamProxy extends AsyncDisposable {
   /** Statement of a role → the actions that it has allowed. */
   used: ReadonlyMap<Statement, ReadonlySet<string>>
   denials: readonly AccessDenial[]
-  /** Denies the actions that the statement allows, without a record, until the result is disposed. */
+  /** Denies the actions that the statement allows, without recording denials, until the result is disposed. */
   withhold: (statement: Statement) => Disposable
   /**
-   * Whether the owner of an access key may make a request to the image registry. The result is recorded like that of a
-   * request to the proxy.
+   * Whether the owner of an access key has these permissions. Records denials and used permissions, like a request to
+   * the proxy.
    */
   isAllowed: (accessKeyId: string, permissions: readonly RequiredPermission[]) => boolean
 }
@@ -117,7 +117,7 @@ function permissionsOf(
     : targetPermissions(String(headers['x-amz-target'] ?? ''), input)
 }
 
-/** Queue URLs use AWS names; the emulator has other addresses. */
+/** Replaces the AWS queue URL with the URL of the emulator. */
 function withEmulatorUrl(body: Buffer, sqsUrl: string): Buffer {
   const input = JSON.parse(body.toString())
   return Buffer.from(JSON.stringify({ ...input, QueueUrl: `${sqsUrl}/000000000000/${queueNameOf(input.QueueUrl)}` }))
@@ -128,7 +128,7 @@ function reject(response: ServerResponse, code: string, message: string): void {
   response.end(JSON.stringify({ __type: code, message, Message: message }))
 }
 
-/** Signatures are not verified: the access key identifies the caller. */
+/** Replaces only the access key: the emulators do not verify signatures. */
 function replaceSigner({ headers }: IncomingMessage, accessKeyId: string): void {
   headers.authorization = headers.authorization?.replace(/Credential=[^/,\s]+/, `Credential=${accessKeyId}`)
 }

@@ -58,7 +58,7 @@ export async function startImages({ folder, isAllowed, log }: ImagesOptions) {
   return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
-/** User name of registry logins; the password is a token of the API that identifies the caller. */
+/** User name of registry logins. The password is a token of the API and identifies the caller. */
 const tokenUser = 'AWS'
 
 const clientFor = (host: string, username: string, password: string): RegistryClient =>

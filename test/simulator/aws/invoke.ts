@@ -1,6 +1,6 @@
 import { InvokeCommand, type LambdaClient } from '@aws-sdk/client-lambda'
 
-/** Name and alias in the ARN of an alias; empty for other ARNs. */
+/** Returns the function name and the alias in the ARN of an alias, or an empty array for another ARN. */
 export const functionOf = (arn: string): string[] => /:function:([^:]+):([^:]+)$/.exec(arn)?.slice(1) ?? []
 
 export async function invokeFunction(

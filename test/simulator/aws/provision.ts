@@ -68,7 +68,7 @@ async function createQueues(graph: Graph, client: SQSClient): Promise<void> {
   }
 }
 
-/** Creates secrets without values, which the platform writes. */
+/** Creates secrets without values; the platform writes the values. */
 async function createSecrets(graph: Graph, client: SecretsManagerClient): Promise<void> {
   for (const { inputs } of ofType(graph, 'aws:secretsmanager/secret:Secret')) {
     await client.send(new CreateSecretCommand({ Name: String(inputs['name']) }))

@@ -144,7 +144,7 @@ const services: Record<string, (action: string, input: Json) => RequiredPermissi
 
 export const signerOf = (authorization = ''): string => /Credential=([^/,\s]+)\//.exec(authorization)?.[1] ?? ''
 
-/** The permissions for a request to a service that names its action in `X-Amz-Target`. */
+/** Returns the permissions that a request requires. The service names the action in `X-Amz-Target`. */
 export function targetPermissions(target: string, input: Json): RequiredPermission[] {
   const [service = '', action = ''] = target.split('.')
   return services[service]?.(action, input) ?? [{ action: target, resource: '*' }]

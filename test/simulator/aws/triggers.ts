@@ -68,8 +68,8 @@ type Schedule = ReturnType<typeof schedulesOf>[number]
 const BatchResponse = z.object({ batchItemFailures: z.array(z.object({ itemIdentifier: z.string() })) }).nullable()
 
 /**
- * Polls a queue with the permissions of its function, like an event source mapping. Returns a function that stops the
- * poller.
+ * Polls a queue with the permissions of its function, like an event source mapping. Returns a function that stops
+ * polling.
  */
 function consume(
   { iamProxy, lambda, accessKeyOf }: Cloud,

@@ -24,8 +24,8 @@ export type IpcMessage = z.infer<typeof IpcMessage>
 const program = join(import.meta.dirname, '../background.ts')
 
 /**
- * Starts the simulator in a background process. Resolves when it is ready; throws `CliError` with the reason when it
- * fails, after the process has ended.
+ * Starts the simulator in a background process and waits until it is ready. If the start fails, waits until the process
+ * has ended and throws `CliError` with the reason.
  */
 export async function start(launch: z.infer<typeof LaunchMessage>, onStep: (step: string) => void): Promise<void> {
   await mkdir(launch.folder, { recursive: true, mode: 0o700 })

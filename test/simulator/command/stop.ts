@@ -3,11 +3,10 @@ import { sep } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { claimFolder, findSimulator, placesIn, readState, type State } from '../state.ts'
 
-/** Longer than a simulator takes to stop. */
 const stopTimeoutMs = 30_000
 const pollMs = 50
 
-/** Undefined if there was no simulator; `wasKilled` if only its files and processes were left. */
+/** Undefined if there was no simulator. `wasKilled` is true if the simulator had ended without removing its files. */
 export type Stopped = { state: State; wasKilled: boolean } | undefined
 
 export async function stop(folder: string): Promise<Stopped> {
@@ -29,7 +28,7 @@ async function end(folder: string, { pid, stamp }: State): Promise<void> {
   }
 }
 
-/** Kills remaining function processes of a simulator, and removes its files. Synchronous, to run in an exit handler. */
+/** Kills remaining function processes of a simulator, and removes its files. Synchronous for use in an exit handler. */
 export function removeState(folder: string): void {
   const { state, work } = placesIn(folder)
   for (const pid of sandboxesBelow(work)) kill(pid)
@@ -56,6 +55,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // The process has just ended.
+    // The process has already ended.
   }
 }

@@ -10,7 +10,7 @@ export interface ProviderCall {
 
 export const arn = (service: string, name: string) => `arn:aws:${service}:${region}:${account}:${name}`
 
-/** Type → attributes that are known only after creation, by physical name. */
+/** Resource type → function that computes the attributes that AWS assigns at creation. `name` is the physical name. */
 const computedAttributes: Record<string, (name: string, inputs: ProviderCall['inputs']) => Record<string, unknown>> = {
   'aws:dynamodb/table:Table': (name) => ({ arn: arn('dynamodb', `table/${name}`) }),
   'aws:sqs/queue:Queue': (name) => ({
@@ -64,7 +64,7 @@ const functionArns = (name: string) => {
   }
 }
 
-/** The parameters of SST for an account that it has prepared. */
+/** The bootstrap parameters of an account that SST has prepared. */
 export const bootstrapParameters = {
   version: 5,
   asset: 'simulator-assets',

@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers'
 import { listen } from '../../support/http-server.ts'
 import { bootstrapParameters } from './answers.ts'
 
-/** Emulates the methods of SST's RPC server that its components call during evaluation. */
+/** Emulates the methods of the SST RPC server that SST components call during evaluation. */
 
 interface Build {
   bundle: string

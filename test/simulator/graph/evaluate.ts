@@ -44,7 +44,7 @@ await runtime.setMocks(
 )
 const outputs = await runtime.runInPulumiStack(async () => {
   runtime.registerStackTransformation(({ name, opts }: any) => {
-    // The component adds its own options a moment later.
+    // The component adds its own options after this callback.
     queueMicrotask(() => options.set(name, opts))
   })
   return program.run(program.config.run)

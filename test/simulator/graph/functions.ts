@@ -23,7 +23,6 @@ const FunctionInputs = z.object({
 })
 const RoleInputs = z.object({
   inlinePolicies: z.array(z.object({ policy: z.string() })).default([]),
-  /** Managed policies are not supported. */
   managedPolicyArns: z.array(z.never()).default([]),
 })
 

@@ -13,7 +13,10 @@ export interface Program {
   environment: Readonly<Record<string, string>>
 }
 
-/** A program that can be prepared but not started. Lambda reports this error for every invocation. */
+/**
+ * Thrown for code that can be prepared, but whose program cannot be started. Lambda reports this error for each
+ * invocation.
+ */
 export class InvalidEntrypoint extends Error {
   override readonly name = 'InvalidEntrypoint'
 }
@@ -25,7 +28,7 @@ export interface Code {
   location: JsonObject
   /** Runs while a function is Pending or its update is InProgress. An error makes the function or the update Failed. */
   prepare: () => Promise<void>
-  /** Throws `InvalidEntrypoint`. */
+  /** Throws `InvalidEntrypoint` if the program cannot be started. */
   program: (settings: Settings) => Promise<Program>
 }
 
@@ -40,7 +43,7 @@ const nodeCode = (folder: string, sha256: string, sizeBytes: number, prepare: Co
 
 export const folderBucket = 'folders'
 
-/** The code runs in place, so it must not change. */
+/** Functions run the code directly from the folder, so its content must not change. */
 export async function folderCode(root: string | undefined, bucket: string, key: string): Promise<Code> {
   const folder = join(root ?? '', key)
   const isOutside = root === undefined || relative(root, folder).split(sep)[0] === '..'

@@ -39,7 +39,7 @@ export class Fleet {
     }
   }
 
-  /** Ends the sandboxes of a revision that is no longer invoked; busy ones end after their invocation. */
+  /** Ends the sandboxes of a revision that is no longer invoked. Busy sandboxes end after their invocation. */
   async retire(revision: Revision): Promise<void> {
     this.#retired.add(revision)
     await this.#endIdle((member) => member.revision === revision)
@@ -63,7 +63,7 @@ export class Fleet {
     return outcome
   }
 
-  /** When an init fails, Lambda repeats it as part of the invocation. */
+  /** If the init fails or exceeds its limit, Lambda repeats it as part of the invocation. */
   async #initialise(revision: Revision): Promise<Member> {
     const first = await this.#start(revision)
     if (await first.sandbox.initialise(this.#options.initLimitMs)) return first

@@ -50,7 +50,6 @@ export interface LambdaFunction {
   active: Revision
   readonly versions: Map<string, Revision>
   readonly aliases: Map<string, Alias>
-  /** Number of versions published so far. Version numbers are never reused. */
   versionCount: number
 }
 

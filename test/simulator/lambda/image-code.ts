@@ -15,7 +15,7 @@ export interface ImageSource {
   storeDir: string
 }
 
-/** An image of one platform: Lambda rejects an index and stores the digest. */
+/** Returns the code of an image, with the digest of its manifest. Throws for an index, as Lambda does. */
 export async function imageCode({ registry, storeDir }: ImageSource, uri: string): Promise<Code> {
   const reference = parseReference(uri)
   if (reference === undefined) throw invalidValue(`The image URI ${JSON.stringify(uri)} is not valid.`)

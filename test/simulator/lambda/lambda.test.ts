@@ -79,7 +79,6 @@ async function serve(options: LambdaOptions = {}) {
 
 async function startFunction(options?: LambdaOptions, settings: object = {}) {
   const fixtures = await serve(options)
-  // Far above the duration of any invocation here, also on a loaded machine.
   await fixtures.create({ Timeout: 300, ...settings })
   await fixtures.settled()
   return fixtures

@@ -220,7 +220,7 @@ const PublishRequest = z.object({
   RevisionId: z.string().optional(),
 })
 
-/** Publishes `$LATEST`; returns the last version if nothing has changed. */
+/** Publishes `$LATEST`, or returns the last version if code and settings, except the description, are the same. */
 export const publishVersion = operation(PublishRequest, (lambda, { Description, CodeSha256, ...request }) => {
   const entry = functionOf(lambda, request)
   const { latest, versions, name } = entry

@@ -51,7 +51,9 @@ export class Runtime {
     return this.#ready.promise
   }
 
-  /** Resolves when the program has responded and requests the next task, or when its init fails or it ends. */
+  /**
+   * Resolves when the program has responded and requests the next task, when its init fails, or when the process ends.
+   */
   run(work: Work): Promise<Outcome> {
     const { promise, resolve } = Promise.withResolvers<Outcome>()
     this.#task = { work, isSent: false, settle: resolve }
@@ -115,7 +117,7 @@ export class Runtime {
 
 const base = '/2018-06-01/runtime'
 
-/** Programs may wait for work without a time limit. */
+/** Serves the Runtime API without time limits, because programs wait for work. */
 export function serveRuntimeApi(runtime: Runtime): Promise<ListeningServer> {
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 0 })
   // A killed program breaks its connection.

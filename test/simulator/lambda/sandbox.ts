@@ -11,7 +11,7 @@ export interface SandboxOptions {
   onOutput: (text: string) => void
 }
 
-/** Starts a process of a function. It runs one invocation at a time and is frozen in between. */
+/** Starts a process of a function. The process runs one invocation at a time and is frozen between invocations. */
 export async function startSandbox({ program, environment, onOutput }: SandboxOptions) {
   const signal = (name: NodeJS.Signals) => () => signalGroup(child, name)
   const runtime = new Runtime(signal('SIGSTOP'), signal('SIGCONT'))
@@ -63,7 +63,7 @@ function signalGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS
   try {
     process.kill(-pid, signal)
   } catch {
-    // The process has just ended.
+    // The process has already ended.
   }
 }
 

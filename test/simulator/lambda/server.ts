@@ -123,7 +123,7 @@ function invokedRevision(lambda: Lambda, FunctionName: string, Qualifier: string
   return revision
 }
 
-/** An invocation of an inactive function fails and reactivates it. */
+/** Throws unless the revision is Active. The invocation of an Inactive revision also reactivates the revision. */
 function requireActive(lambda: Lambda, revision: Revision): void {
   const { functionName, version, state } = revision
   if (state === 'Active') return

@@ -7,7 +7,9 @@ const objects = new Map<string, Buffer>()
 
 export const expiredAccessKey = 'EXPIRED'
 
-/** Serves the requests of SST itself: its identity, parameters, and its state in a bucket. */
+/**
+ * Serves the AWS requests of SST itself: account limits, identity, parameters, and state in a bucket. Returns the URL.
+ */
 export async function startAws(onRequest: (request: string) => void): Promise<string> {
   const { url } = await startServer((request) => {
     const { method, headers, body } = request

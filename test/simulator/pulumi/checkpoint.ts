@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import * as z from 'zod'
 
-/** The engine's state between two runs: SST stores the file in the account. */
+/** The state of the engine between two runs. SST stores the file in a bucket of the account. */
 
 const Entry = z.object({
   urn: z.string(),

@@ -32,7 +32,7 @@ export async function evaluate(
   const current = new Map<string, Entry>()
   let isSuccessful = true
   const fail = (urn: string, error: unknown): void => {
-    // Errors without a resource are reported only if they are the first: later ones follow from it.
+    // Report an error without a resource only if it is the first error: later ones are its consequences.
     if (urn !== '' || isSuccessful) events.failed(urn, error instanceof Error ? error.message : String(error))
     isSuccessful = false
   }

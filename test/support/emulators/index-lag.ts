@@ -13,8 +13,8 @@ interface Pending {
 }
 
 /**
- * Delays the entries of global indexes. They are stored in the batch of their item and written in order, so a reader of
- * the index sees an earlier state of the table, and a kill loses no entry.
+ * Delays the entries of global indexes. Entries are stored in the batch of their item and written in order, so a reader
+ * of an index sees an earlier state of the table, and a kill loses no entry.
  */
 export class IndexLag implements IndexWriter {
   readonly #commits: CommitLog

@@ -5,16 +5,19 @@ import { NoResponse } from '@platform/local/emulators/http/error'
 import { createSwitches, faultRoutes, type FaultSwitches } from './fault-settings.ts'
 import { IndexLag } from './index-lag.ts'
 
-/** Faults that DynamoDB shows in the cloud. Rates are shares of calls, from 0 to 1. */
+/**
+ * Faults that DynamoDB shows in the cloud. Rates are shares from 0 to 1: of items for `unprocessedRate`, otherwise of
+ * calls.
+ */
 export interface StoreFaults {
   seed: number
   operations: readonly string[] | null
   /** Number of faults left, not counting index lag; null for no limit. */
   remaining: number | null
   throttleRate: number
-  /** Returns items of batches as unprocessed, except the first one. */
+  /** Share of items that batch calls return as unprocessed. The first item of a call is always processed. */
   unprocessedRate: number
-  /** Rejects transactions with TransactionCanceledException, single writes with TransactionConflictException. */
+  /** Rejects transactions with TransactionCanceledException, and single writes with TransactionConflictException. */
   transactionConflictRate: number
   lostAcknowledgementRate: number
   /** Neither performs calls nor responds to them. */

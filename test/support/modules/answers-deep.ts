@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** The description is valid, except for a slot that is nested 100,000 levels deep. */
+/** The description is valid, except for the id of a slot: arrays nested 100,000 levels deep. */
 const nestedArrays = '['.repeat(100_000) + ']'.repeat(100_000)
 const about = { sdkVersion: '0.3.0', id: 'answers-deep', version: '1.0.0', state: 'Loading' }
 const otherFields = { healthChecks: [], jobs: [], subscriptions: [] }

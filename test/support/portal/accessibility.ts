@@ -10,9 +10,8 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/
 const axeTags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 /**
- * Serious and critical accessibility errors of a page, one text each. Axe is injected by the debugger, because
- * Playwright's `bypassCSP` would hide violations of the page's own policy. Frames are excluded: modules own their
- * content.
+ * Returns the serious and critical accessibility errors of a page. The debugger injects axe, because the `bypassCSP`
+ * option of Playwright would hide violations of the policy of the page. Frames are excluded: modules own their content.
  */
 export async function axeErrors(page: Page): Promise<string[]> {
   await page.evaluate(`globalThis.axe ?? (() => { ${axeSource} })()`)
@@ -30,8 +29,8 @@ export async function axeErrors(page: Page): Promise<string[]> {
 }
 
 /**
- * The width of a page that scrolls sideways, and up to five elements that exceed the window, last in the document
- * first. Waits up to 2 seconds for the layout.
+ * Returns the width of a page that scrolls sideways and up to five elements beyond its right edge, or nothing. Waits up
+ * to 2 seconds for the layout.
  */
 async function overflowErrors(page: Page): Promise<string[]> {
   let errors = await findOverflow(page)
@@ -56,8 +55,8 @@ const findOverflow = (page: Page): Promise<string[]> =>
 const themes = ['light', 'dark'] as const
 
 /**
- * Checks overflow in each width and axe in each theme; long runs also save screenshots. Short runs check the first
- * width in one theme, chosen by the length of the name so that all pages together cover both.
+ * Checks overflow in each width and axe in each theme. Short runs check the first width in one theme, chosen by the
+ * length of the name.
  */
 export async function appearanceErrors(page: Page, name: string, allWidths: readonly Width[] = widths) {
   const errors: string[] = []
@@ -85,7 +84,7 @@ function describeFocus(): { element: string; isVisible: boolean } | undefined {
   }
   const candidates = [activeElement, activeElement.parentElement, activeElement.parentElement?.parentElement]
   const name = activeElement.getAttribute('aria-label') ?? activeElement.textContent.trim()
-  // Scripts cannot inspect the focus that the browser draws inside these.
+  // Scripts cannot inspect the focus inside frames and inside date and time fields.
   const isOpaque = activeElement.localName === 'iframe' || /^(date|time)/.test(activeElement.type ?? '')
   return {
     element: `${activeElement.getAttribute('role') ?? activeElement.localName} ${name.slice(0, 40)}`.trim(),

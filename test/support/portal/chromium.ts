@@ -1,16 +1,19 @@
 import { type Browser, chromium } from 'playwright-core'
 import { missingPrograms } from '../installed-programs.ts'
 
-/** The headless shell needs a third of the resources; the full browser works too. */
+/** The headless shell needs fewer resources; the full browser works too. */
 const programs = ['chromium-headless-shell', 'chromium']
 
 const program = programs.find((name) => missingPrograms(name) === '')
 const reason = program === undefined ? missingPrograms('chromium-headless-shell') : ''
 
-/** The reason for skipping browser tests; empty if they run, and always in CI. */
+/**
+ * The reason for skipping browser tests. Empty if a browser is installed, and in CI, where tests without a browser
+ * fail.
+ */
 export const skipReason = process.env['CI'] ? '' : reason.trim()
 
-/** Only this machine can be reached from the browser. */
+/** Launches a browser that can reach only this machine. */
 export function launchChromium(): Promise<Browser> {
   if (reason !== '') throw new Error('Install chromium-headless-shell to run the portal tests.')
   return chromium.launch({

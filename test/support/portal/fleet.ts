@@ -13,7 +13,7 @@ export async function healthyRelay(api: Platform, nodes?: readonly string[]): Pr
 
 type WithData = Pick<PlatformProcess, 'dataDir'>
 
-/** The settings to write into the store directly, and the organisation of the administrator. */
+/** Returns the environment for direct access to the store, and the organisation of the administrator. */
 export async function storeOf({ dataDir }: WithData, api: Platform) {
   const { organisationId } = expectStatus(await (await api.admin).get('/api/v1/auth/me'), 200)
   const environment = awsEnvironment({ ...(await readRuntimeFile(dataDir)), sqsUrl: '' })

@@ -11,10 +11,7 @@ import type { PlatformProcess } from '../platform.ts'
 import { registryOf } from '../registry.ts'
 import { waitFor } from '../wait-for.ts'
 
-/**
- * Texts that set `__xss` (see page-errors.ts) when a page executes them. Each fits a cluster's name. Short runs use the
- * first two.
- */
+/** Texts that set `__xss` (see page-errors.ts) if a page executes them. Each one fits in a cluster name. */
 const allTexts = [
   '<img src=x onerror=alert(__xss=2)>',
   '"></textarea><svg/onload=alert(__xss=0)>',
@@ -115,7 +112,7 @@ const resources: Record<string, (text: string) => object> = {
   '/api/v1/platform/audit': (text) => ({ action: text, resource: text, detail: text }),
 }
 
-/** Throws if the API rejects most payloads, because the portal would not be tested. */
+/** Throws if the API rejects more than half of the payloads, because few of them would reach the portal. */
 async function createEach(api: Platform, path: string, body: (text: string) => object): Promise<void> {
   const admin = await api.admin
   const rejectedResponses: Parameters<typeof describeResponse>[0][] = []

@@ -19,7 +19,6 @@ export type Theme = 'light' | 'dark'
 
 export const administrator: Credentials = { username: 'ada', password: 'correct horse battery' }
 
-/** Generous, because test machines may be busy. */
 const timeoutMs = 60_000
 
 const errors = new WeakMap<BrowserContext, PageErrors>()

@@ -53,7 +53,7 @@ function listen(context: BrowserContext, origin: string, add: (error: string) =>
   const shorten = (url: string) => (url.startsWith(`${origin}/`) ? url.slice(origin.length) : url)
   const describe = (request: Request) => `${request.method()} ${shorten(request.url())}`
   context.on('dialog', (dialog) => {
-    // The browser asks before it unloads a page with unsaved input.
+    // The browser asks for confirmation before it unloads a page with unsaved input.
     if (dialog.type() === 'beforeunload') return void dialog.accept().catch(() => undefined)
     add(`dialog ${dialog.type()}: ${dialog.message()}`)
     return void dialog.dismiss().catch(() => undefined)

@@ -45,12 +45,12 @@ const isVariant = true
 const rowMenu = /^Actions for /
 const provider = /directory$|__xss/
 
-/** Pages before setup. The other steps have no address of their own. */
+/** The setup steps that can be opened directly. Later steps need the input of earlier steps. */
 export const setupPages = ['welcome', 'platform'].map((step) =>
   page(`setup-${step}`, `/setup?step=${step}`, 'Set up the platform'),
 )
 
-/** Error responses of a page without a session: it reads the user and tries to renew the session. */
+/** The expected 401 responses of a page without a session. */
 export const signedOutErrors = [
   /^response 401 (GET \/api\/v1\/(auth\/me|portal\/navigation)|POST \/api\/v1\/auth\/session\/refresh)$/,
 ]

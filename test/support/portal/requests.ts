@@ -16,7 +16,7 @@ export async function requestsDuring(page: Page, action: () => Promise<unknown>)
 
 const pendingRequests = new WeakMap<Page, Set<Request>>()
 
-/** The requests of a page that have no response yet. Tracks them from the first call. */
+/** Returns the pending requests of a page. Tracks requests from the first call. */
 function pendingOf(page: Page): Set<Request> {
   const pending = pendingRequests.get(page) ?? new Set<Request>()
   if (pendingRequests.has(page)) return pending
@@ -42,7 +42,7 @@ export async function stopClock(page: Page): Promise<void> {
   await page.clock.pauseAt(nowMs + 1000)
 }
 
-/** Advances a page's installed clock second by second; each second's requests complete before the next. */
+/** Advances a page's installed clock second by second. Waits for pending requests before each second and at the end. */
 export async function advanceSeconds(page: Page, seconds: number): Promise<void> {
   const pending = pendingOf(page)
   for (let second = 0; second < seconds; second++) {
@@ -60,7 +60,7 @@ export async function advanceUntil(page: Page, condition: () => Promise<boolean>
   throw new Error('The condition did not hold within two minutes of page time.')
 }
 
-/** Makes a page believe that its tab is hidden or visible; a headless browser has no background tabs. */
+/** Makes a page report that its tab is hidden or visible, because a headless browser has no background tabs. */
 export function setVisible(page: Page, isVisible: boolean): Promise<void> {
   return page.evaluate((isVisible) => {
     const { document, Event }: any = globalThis

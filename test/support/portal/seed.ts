@@ -5,7 +5,7 @@ import type { Platform } from '../../conformance/support/platform.ts'
 import type { Relay } from '../../conformance/support/relay.ts'
 import { waitFor } from '../wait-for.ts'
 
-/** No relay sends heartbeats during a run. */
+/** Keeps clusters Healthy although the relays of the tests send no regular heartbeats. */
 export const slowHeartbeat = { PLAT_HEARTBEAT_INTERVAL_SECONDS: '600' }
 
 export interface OrganisationIds {
@@ -107,7 +107,7 @@ async function seedJobs(api: Platform, relay: Relay): Promise<OrganisationIds['j
   const { jobId: running, leaseId } = await api.startJob(relay, { script: 'apt-get -y upgrade' })
   expectStatus(await relay.output(running, { leaseId, seq: 0, data: 'Reading package lists...\n' }), 200)
   const heartbeat = () => relay.heartbeat({ running: [running], freeSlots: 0 })
-  // The platform may have stopped by then.
+  // The platform may have stopped.
   setInterval(() => void heartbeat().catch(() => undefined), 180_000).unref()
   const queuedId = await api.submit(relay.clusterId, { script: 'reboot' })
   const cancelledId = await api.submit(relay.clusterId, { script: 'uname -a' })

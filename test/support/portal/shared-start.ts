@@ -2,7 +2,10 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { startServer } from '../http-server.ts'
 
-/** The variable with the URL of the run's shared platform; `/seed` returns the ids of its seed. */
+/**
+ * The variable with the URL that returns the address of the shared platform. Its path `/seed` returns the ids of the
+ * seed data.
+ */
 export const sharedPlatformVariable = 'PLAT_TEST_SHARED_PLATFORM'
 
 /** Offers one platform to all test files of a run. The first request starts it; the first `/seed` request seeds it. */

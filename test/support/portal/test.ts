@@ -25,7 +25,9 @@ export type NewPage = (view?: View) => Promise<Page>
 
 export type Open = (path: string, view?: View) => Promise<Page>
 
-/** All tests of the file share one page and one session, which is faster for tests that only read. */
+/**
+ * Opens a path in the page and session that all tests of the file share. Faster than `Open`, for tests that only read.
+ */
 export type Visit = (path: string, view?: Pick<View, 'allow' | 'width' | 'height'>) => Promise<Page>
 
 /** Shorter than the life of an access token, so that shared pages never have to renew theirs. */

@@ -5,7 +5,7 @@ export interface Secret {
   text: string
 }
 
-/** A secret that looks different in every encoding. */
+/** Returns a random secret whose text differs in each encoding. */
 export const randomSecret = (kind: string): string => `canary ${kind} ${randomBytes(9).toString('base64url')} +"ä%/`
 
 const prefixLength = 12
@@ -13,7 +13,9 @@ const prefixLength = 12
 /** Tokens start with public parts, such as the session id, and end with the secret. */
 const secretPart = (text: string): string => text.slice(-40)
 
-/** Base64 of a text at each of the three alignments, without the characters that its neighbours determine. */
+/**
+ * Returns the Base64 of a text at each of the three alignments, without the characters that its neighbours determine.
+ */
 const base64Of = (text: string): string[] =>
   [0, 1, 2].flatMap((offset) => {
     const shifted = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)])

@@ -40,7 +40,7 @@ function secretsInHeaders(flat: readonly string[]): Secret[] {
   })
 }
 
-/** Shorter texts could match by chance; the platform issues none. */
+/** Shorter texts could match by chance. The platform issues no secret that is shorter. */
 const minimumLength = 16
 
 export function secretsOf(exchanges: readonly Exchange[]): Secret[] {
@@ -63,7 +63,7 @@ const issuingRequests: Readonly<Record<string, RegExp>> = {
   'webhook secret': /^POST \/api\/v1\/webhooks(?:\/[^/]+\/rotate-secret)?$/,
 }
 
-/** A response names unknown members of its request. */
+/** Whether the secret was the name of a member in a rejected request. The response names unknown members. */
 export const isUnknownMember = ({ request, status }: Exchange, { text }: Secret): boolean =>
   status === 400 && Object.hasOwn(Object(parseJson(Buffer.from(request.body, 'latin1').toString())), text)
 

@@ -52,7 +52,8 @@ export class StoredData {
   }
 
   /**
-   * Collects until the signal aborts, during at most a fifth of the time. A failed attempt is repeated by the next one.
+   * Collects repeatedly until the signal aborts, and then once more. Pauses four times as long as each attempt took,
+   * but at least 500 ms. Ignores failed attempts, except the last one.
    */
   async collectUntil(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {

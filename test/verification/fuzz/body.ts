@@ -45,7 +45,7 @@ function replaceAt(value: unknown, [step, ...rest]: Field['path'], replacement: 
   return Object.fromEntries(inner === absent ? members : [...members, [String(step), inner]])
 }
 
-/** A marker in undocumented members. It must appear in no response and no stored item. */
+/** Part of the values of undocumented members. Must appear in no successful response and no stored item. */
 export const marker = 'injected-by-fuzz'
 
 /** Members of responses and records that requests must not set. */

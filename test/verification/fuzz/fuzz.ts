@@ -54,10 +54,13 @@ function failureOf(operation: Operation, wire: Wire, response: TestResponse, wri
 const describeWire = (wire: Wire): string =>
   JSON.stringify({ ...wire, body: wire.body && Buffer.from(wire.body).toString().slice(0, 600) })
 
-/** If an operation has neither parameters nor a body, every changed request counts as malformed. */
+/** For an operation with neither parameters nor a body, every changed request counts as malformed. */
 const hasNoInput = ({ parameters, body }: Operation): boolean => parameters.length === 0 && body === undefined
 
-/** Percentage of well-formed requests that are sent. It is low: they have effects, and a password hash takes 30 ms. */
+/**
+ * Percentage of well-formed requests that are sent. The share is low, because these requests have effects and may hash
+ * passwords.
+ */
 const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body ?? '').includes('assword') ? 1 : 5)
 
 async function fuzz(operation: Operation, count: number): Promise<void> {

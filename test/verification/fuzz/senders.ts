@@ -41,7 +41,10 @@ async function userSender(operation: Operation): Promise<Sender> {
   return { valid: toValid(await validRequest(operation, user)), authenticate: () => user.headers }
 }
 
-/** A relay. For operations on a job, it has a job, which is already claimed unless the operation is the claim. */
+/**
+ * Returns a relay as sender. For operations on a job, the relay has a job, which is already claimed unless the
+ * operation is the claim.
+ */
 async function relaySender({ name }: Operation): Promise<Sender> {
   const owner = await newCaller()
   const key = newRelayKey()

@@ -31,7 +31,6 @@ export const newClientStats = () => ({
   serverErrors: [] as string[],
   /** Responses that violate the contract, for example 503 without `Retry-After`. */
   violations: [] as string[],
-  /** Calls without a response. */
   connectionErrors: [] as string[],
   unexpected: [] as string[],
   lastUndecidedAtMs: 0,

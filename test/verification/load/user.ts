@@ -26,7 +26,7 @@ const jobs = '/api/v1/jobs'
 const longDelivery = { deliverWithinSeconds: 3 * 86_400 }
 const notifications = '/api/v1/notifications'
 
-/** The actions of a simulated user, in any order. They throw if the platform rejects them. */
+/** Returns the actions of a simulated user, in any order. Actions throw if the platform rejects their requests. */
 export function userActions({ anonymous, tokens, relay, targets, acknowledged }: Options): (() => Promise<void>)[] {
   let current = tokens
   async function refresh(): Promise<void> {

@@ -95,7 +95,10 @@ async function lostBatch({ id, lines, read }: AcceptedBatch): Promise<string | u
 
 const repeatedIds = (sorted: readonly string[]): string[] => sorted.filter((each, index) => each === sorted[index + 1])
 
-/** Resources that are listed twice or were never acknowledged. An abandoned call may have succeeded. */
+/**
+ * Returns resources that are listed twice or were never acknowledged. Allows one unacknowledged resource for each
+ * abandoned call, which may have succeeded.
+ */
 async function unacknowledged(admin: Client, { acknowledged, stats }: Load): Promise<string[]> {
   const { executed, undelivered, completed, batches, clusters } = acknowledged
   const batchJobs = batches.flatMap(({ jobIds }) => jobIds)

@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os'
 import { startHostileIssuer } from '../../support/hostile-issuer.ts'
 import { type ServerReply, startServer } from '../../support/http-server.ts'
 
-/** Listens on every address of this machine; no outbound call may connect to it. */
+/** Starts a server on every address of this machine. No outbound call may connect to it. */
 export async function startCanary() {
   let connections = 0
   const server = createServer((socket) => {

@@ -56,7 +56,6 @@ function startPoller(queue: Queue): QueuePoller {
     queueArn: `arn:aws:sqs:eu-central-1:000000000000:${queue}`,
     batchSize: trigger.batchSize,
     maximumConcurrency: trigger.maximumConcurrency,
-    // Longer than any of these messages takes.
     visibilityTimeoutSeconds: 20,
     invoke: (event) => invoke(queue, event),
     log: () => undefined,

@@ -72,7 +72,6 @@ export async function submitLoad(tenant: Tenant, load: Load): Promise<void> {
   await forEachLimit(2, tasks, ({ run }) => run())
 }
 
-/** About one in seven jobs fails. */
 const exitCodeOf = (jobId: string): number => ((jobId.codePointAt(jobId.length - 2) ?? 0) % 7 === 0 ? 3 : 0)
 
 export async function runRelay(

@@ -6,7 +6,7 @@ export interface Children extends AsyncDisposable {
   requestAll: (messageFor: (index: number) => unknown) => Promise<any[]>
 }
 
-/** Starts one process for each list of arguments. They have the environment of this process and end with it. */
+/** Starts one process for each list of arguments, with the environment of this process. */
 export function startChildren(program: URL, args: readonly (readonly string[])[]): Children {
   const children = args.map((each) => {
     const child = fork(program, each, { execArgv: [] })

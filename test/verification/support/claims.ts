@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { print } from './run.ts'
 
 /**
- * Each claim prints one line with its goal and the measured value. A missed goal fails the test after its last claim.
+ * Each claim prints one line with its goal and the measured value. A missed goal fails the test, but does not stop it.
  */
 
 function claim(text: string, measured: string, goal: string, isMet: boolean): void {

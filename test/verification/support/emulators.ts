@@ -5,7 +5,6 @@ import type { PlatformProcess } from '../../support/platform.ts'
 
 export interface Faults<Settings> {
   read: () => Promise<Settings>
-  /** Changes the given settings and keeps the others. */
   set: (changes: Partial<Settings>) => Promise<Settings>
   clear: () => Promise<Settings>
 }

@@ -19,7 +19,7 @@ client.middlewareStack.add(
   { step: 'initialize', name: 'interleave' },
 )
 
-/** A caller that waits for another one makes no store call. After this time the others continue without it. */
+/** A caller that waits for another caller makes no store call. After this time the other callers continue. */
 const idleTimeoutMs = 500
 
 /**

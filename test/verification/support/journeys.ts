@@ -23,7 +23,7 @@ export async function runJourneys(
       VITEST: undefined,
       NO_COLOR: '1',
       PLAT_DATA_DIR: dataDir,
-      // Only a sample of the malformed requests: rate limits would delay all of them for a quarter of an hour.
+      // Only a sample of the malformed requests, because rate limits would delay all of them for minutes.
       PLAT_TEST_LONG: '0',
       ...environment,
     },

@@ -26,7 +26,7 @@ export async function deleteItems(items: readonly (Item | keys.Key)[]): Promise<
   }
 }
 
-/** A platform before its setup. The signing keys stay: every process has them in memory. */
+/** Resets the platform to the state before setup. Keeps the access token keys, which every process has in memory. */
 export async function resetPlatform(): Promise<void> {
   const { pk, sk } = keys.tokenKeys('access')
   await deleteItems((await readTable()).filter((item) => item['pk'] !== pk || item['sk'] !== sk))
@@ -47,7 +47,7 @@ export function isSetUpOnce(items: readonly Item[]): boolean {
   return counts.every((each) => each === 1) && administrators?.['count'] === 1
 }
 
-/** A user of a new organisation with a session. No password is hashed. */
+/** Creates a user of a new organisation with a session, without hashing a password. */
 export async function newSession() {
   const [organisationId, userId] = [newId('org'), newId('user')]
   const record = { id: userId, organisationId, username: userId, email: 'u@example.com', roles: ['OrgAdmin'] }

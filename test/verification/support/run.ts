@@ -4,7 +4,7 @@ export const seed = Number(process.env['PLAT_VERIFY_SEED'] ?? 20_261_122)
 
 export const amount = <Amount>(full: Amount, short: Amount): Amount => (isShort ? short : full)
 
-/** Prints at most every 20 seconds how many of a total are done. */
+/** Returns a function that prints, at most every 20 seconds, how many of a total are done. */
 export function progressOf(name: string, total: number): (done: number) => void {
   let printedAtMs = performance.now()
   return (done) => {

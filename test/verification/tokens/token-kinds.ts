@@ -33,8 +33,8 @@ const newCluster = async (user: SignedInUser) =>
   Cluster.register(await callerOf(user), { name: newId('clus'), type: 'Hypervisor' })
 
 /**
- * Credentials and identifiers that are neither access tokens nor relay tokens, and parts of tokens. API tokens are
- * altered, because a valid one would be accepted.
+ * Returns credentials and identifiers that are neither access tokens nor relay tokens, and parts of tokens. API tokens
+ * are altered, because a valid one would be accepted.
  */
 export async function tokensOfOtherKinds(user: SignedInUser): Promise<Forgeries> {
   const caller = await callerOf(user)
@@ -81,7 +81,7 @@ export interface Expiring {
 
 const hourMs = 3_600_000
 
-/** Opens setup again, as before its completion; returns a body that completes it. */
+/** Reopens setup. Returns a body that completes it. */
 export async function reopenSetup() {
   const initialAdminToken = await adminToken()
   const set = { setupComplete: false, tokenHash: sha256(initialAdminToken), tokenMintedAtMs: now() }

@@ -78,7 +78,7 @@ test('does not read known releases again, and makes two store calls', async () =
   const id = newModuleId()
   await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'latest'] })
   const { digest } = await pushModule({ id, version: '1.1.0' })
-  // A tag of a signature, and an image that is not a module.
+  // Adds a signature tag, and an image that is not a module.
   await signImage(client, `modules/${id}`, digest, registry.keys.stranger.privateKeyPem, { layout: 'tag' })
   await pushImage(client, `modules/${id}`, await buildImage({ files: [] }), ['no-module'])
   const first = await requestsOf(() => scan(sourceOf(id)))

@@ -223,7 +223,7 @@ inContainers(`the reported limits of a container are enforced${reason}`, async (
   await expect(evaluate(allocate)).rejects.toMatchObject({ problem: 'crashed' })
 })
 
-/** This machine's Perl with its libraries, which can make any system call. */
+/** Returns this machine's Perl, which can make any system call, with its libraries. */
 async function perlFiles(): Promise<{ path: string; source: string; mode: number }[]> {
   const libraries = await outputOf('ldd', '/usr/bin/perl')
   const paths = ['/usr/bin/perl', ...[...libraries.matchAll(/(\/\S+) \(0x/g)].map(([, path = '']) => path)]

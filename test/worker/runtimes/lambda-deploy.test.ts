@@ -178,7 +178,7 @@ test.for(sampled(['after', 'before'] as const))(
       expect(await lambdaResourcesOf(fixtures, one)).toEqual([spec.id, spec.digest])
       expect(await lambdaResourcesOf(fixtures, two)).toEqual([next.id, next.digest])
       expect(await versionsOf(fixtures)).toHaveLength(3)
-      // Removes the newer release first, because unpublished changes may belong to it.
+      // Remove the newer release first, because unpublished changes may belong to it.
       await runtime.remove(two, 0)
       expect(await deploymentsOf(runtime)).toEqual([one])
       await runtime.remove(one, 0)

@@ -125,7 +125,6 @@ test('ignores that a repository to remove is missing, but reports other errors',
 async function startEcr() {
   const calls: string[] = []
   const repositories = new Set(['modules/old'])
-  /** Repository → its policy. */
   const policies = new Map<string, string>()
   const requireRepository = (name: unknown): string => {
     if (!repositories.has(String(name))) throw new AwsServiceError('RepositoryNotFoundException', 'Not found.')

@@ -242,7 +242,7 @@ test('limits the wait, and does not wait for requests that began after the bake 
       ;[share, shiftedMs] = [Number(input[1]), now()]
     }
   }
-  // At 10 percent one request never ends; later there is always one that has just begun.
+  // At 10 percent, one request never ends. Later, the oldest unanswered request has always just begun.
   target.unanswered.set(newer.version, () => ({ faults: 0, oldestMs: share === 10 ? shiftedMs : now() }))
   await expectAttempt(update, target, 'Completed')
   const [atTen = 0, ...others] = bakedMs

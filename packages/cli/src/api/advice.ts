@@ -1,6 +1,6 @@
 import { environmentToken, loginCommand } from '../context.ts'
 
-/** Advice after an error. `message` replaces the message of the platform, which is for callers of the API. */
+/** Advice after an error. `message`, if set, replaces the message of the platform. */
 export interface Advice {
   message?: string
   next?: string

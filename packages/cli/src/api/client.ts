@@ -16,11 +16,17 @@ export const anonymousClient = (server: string, policy: RetryPolicy): Api =>
 
 export interface Credentials {
   server: string
-  /** Returns a valid token. If `refusedToken` is the current one, which the platform rejected as expired, renews it. */
+  /**
+   * Returns the token. Renews the token of a session first if it expires soon or equals `refusedToken`, which the
+   * platform rejected as expired.
+   */
   bearer: (policy: RetryPolicy, refusedToken?: string) => Promise<string>
 }
 
-/** Creates a client that sends the caller's token and renews it when it expires. */
+/**
+ * Creates a client that sends the caller's token. If the platform rejects the token as expired, the client renews it
+ * and repeats the request once.
+ */
 export const authorisedClient = ({ server, bearer }: Credentials, policy: RetryPolicy): Api =>
   createClient<paths, 'application/json'>({
     baseUrl: server,
@@ -35,7 +41,7 @@ export const authorisedClient = ({ server, bearer }: Credentials, policy: RetryP
     },
   })
 
-// With an idempotency key the platform executes a repeated POST only once.
+// With an idempotency key, the platform executes a repeated POST only once.
 function withIdempotencyKey(request: Request): Request {
   const isKeyless = request.method === 'POST' && !request.headers.has('idempotency-key')
   if (isKeyless) request.headers.set('idempotency-key', randomUUID())

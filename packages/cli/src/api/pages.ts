@@ -6,7 +6,6 @@ interface Page<Row> {
   nextCursor?: string
 }
 
-/** The query parameters of a page. */
 export interface Paging {
   pageSize: number
   cursor?: string
@@ -32,7 +31,7 @@ export async function readList<Row extends object>({ limit, all }: Extent, read:
   return { items: items.slice(0, maxRows), totalCount }
 }
 
-/** Reads pages of a list until they have `maxRows` rows. Cursors find each row once, even if the list changes. */
+/** Reads pages of a list until they contain at least `maxRows` rows or the list ends. */
 export async function* pagesOf<Row extends object>(
   read: ReadPage<Row>,
   maxRows = Infinity,

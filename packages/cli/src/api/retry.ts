@@ -17,8 +17,8 @@ const timeoutWithRetryAfterMs = 300_000
 const reportedPauseMs = 3000
 
 /**
- * How long to retry: for `seconds` until the server has responded once, and for `knownServerSeconds` afterwards. If a
- * response has `Retry-After`, retries continue for up to five minutes. With 0 seconds there is no retry.
+ * How long to retry a request: for `seconds`, or for `knownServerSeconds` once the server has responded. After a
+ * response with `Retry-After`, the limit is five minutes instead. With 0 seconds there is no retry.
  */
 export interface RetryPolicy {
   seconds: number
@@ -28,8 +28,8 @@ export interface RetryPolicy {
 
 /**
  * Sends a request until it receives a definite response. This is safe for every request: GET, PATCH, PUT and DELETE are
- * idempotent, and a POST has an `Idempotency-Key`. When the time is up, or a failure is permanent, returns the last
- * response or, without one, throws `CliError`.
+ * idempotent, and a POST has an `Idempotency-Key`. When the time is up, or a failure is permanent, returns the response
+ * to the last attempt or, without one, throws `CliError`.
  */
 export async function withRetry(request: Request, policy: RetryPolicy): Promise<Response> {
   const startedAtMs = performance.now()
@@ -37,7 +37,7 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
   for (let count = 0; ; count++) {
     const { response, failure } = await sendOnce(request.clone(), policy)
     if (response) policy.seconds = policy.knownServerSeconds ?? policy.seconds
-    // An earlier attempt may have deleted the resource before its response was lost.
+    // An earlier attempt, whose response was lost or an error, may have deleted the resource.
     if (response && request.method === 'DELETE' && mayHaveSucceeded && (await isGone(response)))
       return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
@@ -52,7 +52,6 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
   }
 }
 
-// Jitter prevents many callers from retrying at the same time.
 const withJitter = (pauseMs: number): number => pauseMs * (0.5 + Math.random() / 2)
 
 const transport = transportWith(agentFor)

@@ -56,10 +56,8 @@ const explanationOf = (failure: unknown): { code: string; explanation: Explanati
   return explanation && { code, explanation }
 }
 
-/** Whether another attempt to connect fails in the same way. */
 export const isPermanent = (failure: unknown): boolean => explanationOf(failure)?.explanation.isPermanent ?? false
 
-/** The problem with a connection and the next step. */
 export function unreachableMessage({ origin }: URL, failure: unknown): string {
   const { code, explanation } = explanationOf(failure) ?? {}
   if (explanation !== undefined)

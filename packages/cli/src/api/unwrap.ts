@@ -5,7 +5,10 @@ import { cellOf } from '../print/table.ts'
 type Call = Promise<{ data?: unknown; error?: unknown; response: Response }>
 type DataOf<Result> = Result extends { data: infer Data } ? NonNullable<Data> : never
 
-/** Returns the body of a response. Throws `ApiRejection` for an error of the platform, otherwise `CliError`. */
+/**
+ * Returns the body of a successful response. Throws `ApiRejection` for an error response of the platform, and another
+ * `CliError` for other failures.
+ */
 export async function unwrap<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result>> {
@@ -14,7 +17,7 @@ export async function unwrap<Result extends { data?: unknown; error?: unknown; r
   throw unexpectedResponse(result.response)
 }
 
-/** Like `unwrap`, but returns undefined for an empty response, such as that of a repeated DELETE. */
+/** Like `unwrap`, but returns undefined for a successful response without a body. */
 export async function unwrapOptional<Result extends { data?: unknown; error?: unknown; response: Response }>(
   call: Promise<Result>,
 ): Promise<DataOf<Result> | undefined> {
@@ -78,7 +81,7 @@ const reasonOf = (status: number, code: string): keyof typeof exitCodes => {
   return status === 503 ? 'unreachable' : 'refused'
 }
 
-// Routes help callers of the API, not users of commands.
+// Removes sentences that name routes, which help callers of the API but not users of commands.
 const withoutRoutes = (message: string): string =>
   message
     .split(/(?<=\.) /)

@@ -14,7 +14,7 @@ export interface Base {
   platform?: string
 }
 
-/** The target platform of an image; the default is this machine. */
+/** Returns the target platform of an image. The default is the platform of this machine. */
 export function platformOf({ platform }: Base): Platform {
   if (platform === undefined) return thisPlatform()
   const [os = '', architecture = ''] = platform.split('/')
@@ -38,7 +38,7 @@ export async function readBase(remote: Remote, platform: Platform): Promise<Imag
   return base
 }
 
-/** Downloads layers whose bytes are not available locally, so that the image can be copied to another registry. */
+/** Downloads the layers that are not available locally, so that the image layout contains all layers. */
 export async function fetchLayers({ client }: Remote, layers: readonly BuiltLayer[]): Promise<BuiltLayer[]> {
   const fetched: BuiltLayer[] = []
   for (const layer of layers) {

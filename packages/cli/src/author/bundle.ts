@@ -69,7 +69,7 @@ export async function describeProject(project: Project, timeoutMs = defaultTimeo
   }
 }
 
-// A module must not depend on the environment of the build machine, which the platform does not have.
+// The environment of the build machine is not passed on, because the platform does not have it.
 const environmentFor = (descriptionFile: string) => ({
   PATH: process.env['PATH'],
   [environmentNames.describe]: descriptionFile,

@@ -10,7 +10,9 @@ import { bundle } from './bundle.ts'
 import { manifestText, renewManifest, tagOf } from './manifest.ts'
 import type { Project } from './project.ts'
 
-/** Builds a module's image in its folder, with manifest and labels. The same files produce the same image. */
+/**
+ * Updates a module's manifest and builds its image as an OCI layout. The same files and base produce the same image.
+ */
 export async function buildProject(
   project: Project,
   base: Base,

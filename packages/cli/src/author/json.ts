@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 
-/** Reads a JSON file of another program. Returns undefined if the file is missing or invalid. */
+/** Reads a JSON file. Returns undefined if the file cannot be read or is not valid JSON. */
 export async function readJson(file: string): Promise<unknown> {
   return parseJson(await readFile(file, 'utf8').catch(() => ''))
 }
@@ -14,7 +14,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The value at a path of member names, or undefined if a member is missing. */
+/** Returns the value at a path of member names, or undefined if a member is missing. */
 export const memberOf = (value: unknown, ...names: readonly string[]): unknown =>
   names.reduce<unknown>(
     (each, name) =>

@@ -3,7 +3,6 @@ import { generateKeyPair, readPrivateKey, readPublicKey } from '@platform/oci/si
 import type { TrustedKey } from '@platform/oci/signature/verify'
 import { CliError, hasCode, messageOf } from '../exit.ts'
 
-/** Paths of a new key pair. */
 export interface KeyFiles {
   privateKey: string
   publicKey: string
@@ -31,7 +30,7 @@ async function writeNew(file: string, content: string, mode: number): Promise<vo
   })
 }
 
-/** Reads a private key in PEM format. Throws `CliError` if the key cannot sign. */
+/** Reads a private key in PEM format. Throws `CliError` if the file cannot be read or the key cannot sign. */
 export async function readSigningKey(file: string): Promise<string> {
   const pem = await contentOf(file)
   try {
@@ -49,7 +48,10 @@ function reasonOf(pem: string): string {
   return 'Use a PEM file with an ECDSA, Ed25519 or RSA key. Create one with: plat module key <name>'
 }
 
-/** Reads a public key in PEM format. Its name is the file name. Throws `CliError` if the key cannot verify. */
+/**
+ * Reads a public key in PEM format. The name of the result is the path of the file. Throws `CliError` if the file
+ * cannot be read or is not a public key.
+ */
 export async function readTrustedKey(file: string): Promise<TrustedKey> {
   const pem = await contentOf(file)
   if (readPublicKey(pem) !== undefined) return { name: file, pem }

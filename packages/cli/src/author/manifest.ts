@@ -9,22 +9,22 @@ import { describeProject } from './bundle.ts'
 import { memberOf } from './json.ts'
 import { type Project, readManifest, writeManifest } from './project.ts'
 
-/** The manifest of a project, updated from the code. Writes no file. */
+/** Returns the manifest of a project, updated from the code. Does not write the manifest file. */
 export async function currentManifest(project: Project): Promise<ModuleManifest> {
   const description = await describeProject(project)
   return parseAndCheckManifest(project, description, withVersion(await readManifest(project), description.version))
 }
 
 /**
- * Updates the manifest from the code and sets its image tag to the version. Keeps all other fields. Throws `CliError`
- * with one line per invalid field.
+ * Updates the manifest file from the code and sets its image tag to the version. Throws `CliError` with one line per
+ * invalid field.
  */
 export async function renewManifest(project: Project): Promise<{ manifest: ModuleManifest; isChanged: boolean }> {
   const manifest = await currentManifest(project)
   return { manifest, isChanged: await writeManifest(project, manifest) }
 }
 
-/** The bytes of the manifest file. They are part of the image, so the author's formatting is kept. */
+/** Returns the bytes of the manifest file, which are part of the image. */
 export const manifestText = ({ manifestFile }: Project): Promise<Buffer> => readFile(manifestFile)
 
 type AuthoredFields = Parameters<typeof manifestOf>[1]
@@ -63,7 +63,7 @@ function invalid({ manifestFile }: Project, issues: readonly Issue[], cause?: un
   return new CliError('usage', [`${manifestFile} is invalid:`, ...lines, advice].join('\n'), cause)
 }
 
-/** The image tag of a version. Tags do not allow the `+` of SemVer. */
+/** Returns the image tag of a version. Tags do not allow the `+` of SemVer. */
 export const tagOf = (version: string): string => version.replaceAll('+', '_')
 
 function withVersion(given: Record<string, unknown>, version: string): Record<string, unknown> {

@@ -32,7 +32,7 @@ export async function openProject(folder = '.'): Promise<Project> {
   return project
 }
 
-/** The stored manifest. Throws `CliError` unless it is a JSON object; its fields are not validated. */
+/** Reads the manifest file. Throws `CliError` unless it contains a JSON object; the fields are not validated. */
 export async function readManifest({ manifestFile }: Project): Promise<Record<string, unknown>> {
   const content = parseJsonFile(manifestFile, await readFile(manifestFile, 'utf8'))
   if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content }

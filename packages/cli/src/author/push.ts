@@ -18,8 +18,8 @@ export interface PushedImage {
   digest: string
 }
 
-// `to` is the target repository if it is not the manifest's. `privateKeyPem` signs the image. `tags` replace the version
-// and `latest`.
+// `to` is the target repository, by default the manifest's. `tags` replace the version and `latest`. `privateKeyPem`
+// signs the image.
 interface PushOptions {
   to?: string
   tags?: readonly string[]
@@ -57,7 +57,7 @@ interface FoundImage {
   bytes: Buffer
 }
 
-// An outdated image would be pushed under the new version, so it is compared with the code.
+// Compares the built image with the code, so that an outdated image is not pushed under a new version.
 async function builtImage(project: Project) {
   const manifest = await currentManifest(project)
   const { metadata, spec } = manifest

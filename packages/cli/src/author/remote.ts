@@ -7,7 +7,6 @@ import { credentialsFor } from './credentials.ts'
 
 const transport = transportWith((url) => agentFor(url, { keepAlive: false }))
 
-/** An image in a registry. */
 export interface Remote {
   client: RegistryClient
   repository: string

@@ -2,7 +2,6 @@ import { join, resolve } from 'node:path'
 import { checkout } from './checkout.ts'
 import { memberOf, readJson } from './json.ts'
 
-/** The registry of the local platform and its credentials. */
 export interface OwnRegistry {
   host: string
   username: string
@@ -10,8 +9,8 @@ export interface OwnRegistry {
 }
 
 /**
- * The registry of the local platform, from the data folder of `npm start` (`PLAT_DATA_DIR`, or the default in this
- * checkout). Undefined if the folder does not name a registry.
+ * Reads the registry of the local platform from the data folder of `npm start` (`PLAT_DATA_DIR`, or the default in this
+ * checkout). Returns undefined if the folder does not name a registry.
  */
 export async function ownRegistry(): Promise<OwnRegistry | undefined> {
   const folder = process.env['PLAT_DATA_DIR']

@@ -11,8 +11,8 @@ import { ownRegistry } from './runtime.ts'
 const defaultRegistry = '127.0.0.1:8081'
 
 /**
- * Writes a new module, which builds and runs unchanged, into a folder with its name. Throws `CliError` for an invalid
- * id or image, or a folder that is not empty.
+ * Writes a new module, which builds and runs unchanged, into a folder named by its id, and returns the path. Throws
+ * `CliError` for an invalid id or image, or a folder that is not empty.
  */
 export async function scaffold(id: string, image?: string): Promise<string> {
   const repository = image ?? `${(await ownRegistry())?.host ?? defaultRegistry}/modules/${id}`

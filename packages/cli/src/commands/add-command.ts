@@ -30,7 +30,6 @@ export const addListCommand = (
     .option('--limit <n>', 'maximum number of items, newest first', wholeNumber(1, 1_000_000), 100)
     .option('--all', 'show all')
 
-/** Shows examples below the help text of a command. */
 export const withExamples = (command: Command, examples: readonly string[]): Command =>
   examples.length === 0
     ? command
@@ -46,7 +45,7 @@ export const wholeNumber = (min: number, max: number) => (text: string) => {
 /** Appends the value of a repeatable option to its previous values. */
 export const collectValues = (text: string, before: readonly string[] = []): string[] => [...before, text]
 
-/** The values of `--sort` for these fields. */
+/** Returns each field without and with the prefix `-`, as `--sort` accepts them. */
 export const bothOrders = <const Field extends string>(...fields: Field[]) =>
   fields.flatMap((field) => [field, `-${field}` as const])
 

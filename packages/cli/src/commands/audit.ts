@@ -77,7 +77,7 @@ async function list({
   ])
 }
 
-// The `Link` header of each part refers to the next one.
+// The `Link` header of each part except the last refers to the next part.
 async function exportTrail({ format, checkpoint }: { format: 'ndjson' | 'csv'; checkpoint?: string }): Promise<void> {
   const api = connect()
   let signedCheckpoint: string | null = null

@@ -287,7 +287,7 @@ async function issueToken(nameOrId: string, { json }: PrintOptions): Promise<voi
   await showRelayCommand(enrollment)
 }
 
-/** Prints a relay command, and the public address if the address in the command is another one. */
+/** Prints a relay command, and the public URL of the platform if the command contains another address. */
 async function showRelayCommand({ relayCommand }: { relayCommand: string }): Promise<void> {
   await write(`${relayCommand}\n`)
   await sayPublicAddress(relayCommand)

@@ -62,7 +62,7 @@ async function use(text: string, options: PrintOptions): Promise<void> {
   say(`The current context is ${name}.`)
 }
 
-/** A context without its tokens. */
+/** Returns the printed fields of a context, without its tokens. */
 function rowOf(name: string) {
   const { server, username, session } = readContext(name) ?? {}
   const status = session === undefined ? 'Signed out' : 'Signed in'

@@ -92,7 +92,7 @@ interface OutputOptions extends PrintOptions {
   offset: number
 }
 
-/** Parses a time. A date without a time of day is midnight UTC. */
+/** Parses a time. An ISO 8601 date without a time of day is midnight UTC. */
 function parseTime(text: string): string {
   const ms = Date.parse(text)
   if (Number.isNaN(ms)) throw new InvalidArgumentError('Use a time such as 2026-11-21 or 2026-11-21T09:30:00Z.')
@@ -106,7 +106,8 @@ async function output(id: string, { json, follow, raw, offset }: OutputOptions):
   for await (const chunk of outputOf(api, id, extent)) await writeJsonLine(chunk)
 }
 
-// Returns no nodes for a single target node or a removed cluster. The output is then printed without labels.
+// Returns no nodes if the job has one target node or its cluster cannot be read. The output is then printed without
+// labels.
 async function nodesOfJob(api: Api, id: string): Promise<Schemas['Node'][]> {
   const { clusterId, payload } = await getJob(api, id)
   const targets: unknown = payload['targetNodeIds']

@@ -99,8 +99,8 @@ async function uninstall(id: string, options: WaitOptions): Promise<void> {
   await follow(api, accepted, options)
 }
 
-// If the response to an earlier attempt was lost, the uninstallation is already running and is followed. Returns
-// undefined if it has ended.
+// If the response to an earlier attempt was lost, the uninstallation may already be running; its job is then returned.
+// Returns undefined if the uninstallation has ended.
 async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['UninstallAccepted'] | undefined> {
   const params = { path: { id: moduleId } }
   try {

@@ -75,7 +75,7 @@ async function open(
   nameOrId: string | undefined,
   options: PrintOptions & { print?: true },
 ): Promise<void> {
-  // The host comes only from the context or PLAT_SERVER. Responses of the platform and names cannot change it.
+  // The host is that of the selected server. Names and responses of the platform determine only the path.
   const url = selectedServer() + (await pathOf(kind, nameOrId))
   if (options.json) return writeJson({ url })
   if (options.print) return write(`${url}\n`)
@@ -99,7 +99,7 @@ const browsers: Partial<Record<NodeJS.Platform, [program: string, ...args: strin
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
-/** Opens a browser. Returns false if none can be started. */
+/** Opens a URL in a browser. Returns false if there is no display, or the program does not start or fails. */
 function openBrowser(url: string): Promise<boolean> {
   const { DISPLAY: x11, WAYLAND_DISPLAY: wayland, WSL_DISTRO_NAME: windows } = process.env
   const [program, ...args] = browsers[process.platform] ?? ['xdg-open']

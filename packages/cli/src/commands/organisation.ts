@@ -57,7 +57,10 @@ const parseDays = (text: string) => (text === 'none' ? text : wholeNumber(1, 365
 
 const parseQuota = (text: string) => (text === 'default' ? text : wholeNumber(0, 10_000_000)(text))
 
-/** Omits missing values, and converts words such as `none` to null, which commander does not accept as a value. */
+/**
+ * Omits undefined values and converts the words `none` and `default` to null, which commander does not accept as a
+ * value.
+ */
 const givenValues = (values: Record<string, number | string | undefined>): Record<string, number | null> =>
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>

@@ -97,7 +97,6 @@ async function cancel(id: string, options: PrintOptions): Promise<void> {
   await showOne(options, cancelled)
 }
 
-/** Maximum number of clusters without a confirmation. */
 const maxUnconfirmed = 10
 
 async function start({ selector, canary, maxConcurrent, wait, yes, ...options }: UpdateOptions): Promise<void> {

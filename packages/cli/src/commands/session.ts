@@ -65,14 +65,17 @@ async function login({ server: named, username: given, passwordStdin, json }: Lo
   say(`Signed in to ${server} as ${username}.${name === defaultContext ? '' : ` Context: ${name}.`}`)
 }
 
-// After the setup, the platform rejects the request.
+// After the setup, the platform rejects the request for the setup status.
 const isNotSetUp = async (api: Api): Promise<boolean> =>
   unwrap(api.GET('/api/v1/setup/status')).then(
     ({ setupComplete }) => !setupComplete,
     () => false,
   )
 
-/** Chooses the context of a sign-in. Another server gets its own context, so that no session is replaced. */
+/**
+ * Chooses the context of a sign-in. Another server gets its own context, so that the session of the current context is
+ * kept. Throws `CliError` if the requested context belongs to another server.
+ */
 function loginTarget(given: string | undefined): { name: string; server: string } {
   const name = selectedContextName()
   const context = readContext(name)

@@ -86,7 +86,7 @@ async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: 
   process.exitCode = await followOperation(api, jobId, shown)
 }
 
-// Requests an update and returns its job, or undefined if the version is already active. A rejection may follow an
+// Requests an update and returns its job id, or undefined if the version is already active. A rejection may follow an
 // attempt that succeeded but whose response was lost.
 async function requestUpdate(api: Api, body: Schemas['UpdateRequest']): Promise<string | undefined> {
   try {

@@ -18,7 +18,7 @@ export interface CommandCompletions {
 /** The shell command that prints the names of the contexts, which need no quotes. */
 export const contextNamesCommand = 'plat context list --names 2>/dev/null'
 
-/** Lists every command of the tree with its completions. */
+/** Returns the completions of a command and of all commands below it. */
 export function completionsOf(command: Command, path: string = command.name()): CommandCompletions[] {
   const { commands } = command
   const options = [...command.options, { long: '--help', description: 'display help', argChoices: undefined }]

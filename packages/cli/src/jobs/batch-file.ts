@@ -18,7 +18,7 @@ export interface BatchFile {
 /**
  * Parses `{"jobs": […]}`, an array, or one job per line. A job has the format of the API or a short form: `cluster` may
  * be a name, `script` and `timeoutSeconds` replace `payload`, and `type` defaults to InvokeScript. Throws `CliError` if
- * the file is invalid.
+ * the text is invalid.
  */
 export function readBatchFile(text: string): BatchFile {
   const fields = fieldsOf(parseBatch(text.replace(/^\uFEFF/, '')))

@@ -29,7 +29,7 @@ export const endedCountOf = ({ completed, failed, cancelled }: BatchCounts): num
 
 const hasEnded = ({ status }: JobSummary): boolean => status !== 'Queued' && status !== 'Running'
 
-/** Follows batches until all jobs have ended. More batches, or more jobs in a batch, are polled less often. */
+/** Follows batches until all jobs have ended. Many batches, and batches with many jobs, are polled less often. */
 export async function followBatches(
   api: Api,
   batches: readonly AcceptedBatch[],
@@ -62,7 +62,7 @@ async function followBatch(
   }
 }
 
-/** Pause before the next poll, in milliseconds. It grows with the number of polls. */
+/** Returns the pause before the next poll, in milliseconds. It grows with the number of polls, up to one second. */
 export const pauseMsOf = (count: number): number => Math.min(longestPauseMs, firstPauseMs * 1.3 ** count)
 
 /** Requests the cancellation of a batch. Does nothing if the batch has finished. */

@@ -47,7 +47,6 @@ function endOf({ status, statusReason, exitCode }: Group): string {
   return `${status}${reason}${exitCode === null ? '' : `, exit code ${exitCode}`}`
 }
 
-/** Formats the first lines of the output. */
 function excerpt(sample: string, isTruncated: boolean): string {
   const lines = sanitiseText(sample).replace(/\n$/, '').split('\n')
   const shown = lines.slice(0, maxLines).map((line) => `  | ${line}\n`)

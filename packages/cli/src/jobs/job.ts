@@ -43,7 +43,10 @@ export async function* outputOf(
   }
 }
 
-/** The output of an ended job: `result.output`, or the stored bytes if it is truncated or replaces invalid UTF-8. */
+/**
+ * Returns the output of an ended job: `result.output`, or the stored bytes if it is truncated or replaces invalid
+ * UTF-8.
+ */
 export async function endedOutput(api: Api, { id, result }: Job): Promise<Buffer> {
   if (!result?.binary && !result?.truncated) return Buffer.from(result?.output ?? '')
   const parts: Buffer[] = []
@@ -66,7 +69,6 @@ export function exitCodeOf({ status, result }: Pick<Job, 'status' | 'result'>): 
   return code > 0 && code < 256 ? code : code & 255 || exitCodes.refused
 }
 
-/** A short description of how a job ended. */
 export function endOf({ status, statusReason, result }: Pick<Job, 'status' | 'statusReason' | 'result'>): string {
   if (statusReason === undefined || statusReason === 'exit_nonzero')
     return `${status}, exit code ${result?.exitCode ?? '-'}`

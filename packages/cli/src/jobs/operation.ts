@@ -8,7 +8,9 @@ import { getJob, type Job } from './job.ts'
 
 const pauseMs = 300
 
-/** Waits for a platform operation and prints a line for each step. Returns the exit code. */
+/**
+ * Waits for an operation and prints its steps as they end, or with `json` only the ended job. Returns the exit code.
+ */
 export async function followOperation(api: Api, id: string, { json }: PrintOptions): Promise<number> {
   const printed = new Set<string>()
   for (;;) {

@@ -24,13 +24,16 @@ export interface PrinterOptions {
   isRaw: boolean
 }
 
-/** Returns a converter for a terminal, or undefined for files and pipes, which receive the bytes unchanged. */
+/**
+ * Returns a converter for a terminal. Returns undefined if the bytes are printed unchanged: with `isRaw`, or to a file
+ * or pipe.
+ */
 function converterFor(stream: Chunk['stream'], isRaw: boolean, keepsReturns: boolean): TerminalText | undefined {
   const output = stream === 'stdout' ? process.stdout : process.stderr
   return output.isTTY && !isRaw ? new TerminalText({ hasColor: hasColor(output), keepsReturns }) : undefined
 }
 
-/** Prints the bytes of one node, with a line for output that was dropped. */
+/** Returns a printer without labels. Where output was dropped, it prints a line with the number of bytes. */
 export function rawPrinter({ from, isRaw }: PrinterOptions): OutputPrinter {
   let expected = from
   let lastByte = newline
@@ -55,7 +58,7 @@ const bytesOf = ({ data, encoding }: Pick<Chunk, 'data' | 'encoding'>): Buffer =
 const droppedLine = (bytes: number, isLineOpen: boolean): string =>
   `${isLineOpen ? '\n' : ''}[… ${bytes} bytes of the output of this job were dropped …]\n`
 
-/** Prints the output of several nodes and prefixes each line with the name of its node. */
+/** Returns a printer that prefixes each line with the name of its node. */
 export function labelledPrinter({ from, isRaw }: PrinterOptions, nameOf: ReadonlyMap<string, string>): OutputPrinter {
   let expected = from
   const open = new Map<string, { chunk: Chunk; bytes: Buffer; text: TerminalText | undefined }>()

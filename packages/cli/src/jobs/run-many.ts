@@ -17,8 +17,9 @@ import { escapeForTerminal, withLineEnd } from './printer.ts'
 import { jobOf, purposeOf, type RunOptions } from './run-one.ts'
 
 /**
- * Runs a script on several clusters, in batches of at most 500 jobs, and prints each job's output when it ends. Returns
- * the first non-zero exit code, in the order of the clusters.
+ * Runs a script on several clusters, in batches of at most 500 jobs, and prints or saves each job's output when it
+ * ends. Returns the first non-zero exit code, in the order of the clusters. With `--group`, prints groups of equal
+ * results instead; with `--detach`, only the batch ids.
  */
 export async function runOnMany(
   api: Api,

@@ -38,13 +38,15 @@ export function jobOf(
   }
 }
 
-/** The name and reason of a job or batch, if they are set. */
 export const purposeOf = ({ name, reason }: Pick<RunOptions, 'name' | 'reason'>) => ({
   ...(name !== undefined && { name }),
   ...(reason !== undefined && { reason }),
 })
 
-/** Runs a script on one cluster and prints its output as it arrives. Returns the exit code of the job. */
+/**
+ * Runs a script on one cluster and prints its output as it arrives, unless `--json` or `--detach` is set. Returns the
+ * exit code of the command.
+ */
 export async function runOnOne(api: Api, cluster: Cluster, script: string, options: RunOptions): Promise<number> {
   const many = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find((name) => options[name] !== undefined)
   if (many) throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
@@ -87,7 +89,8 @@ const nodeIdsOf = (namesOrIds: readonly string[], nodes: readonly Node[], cluste
   })
 
 /**
- * Prints the output of a job until the job has ended. With several nodes, each line is prefixed with the node's name.
+ * Prints the output of a job as `outputOf` returns it. With several nodes, prefixes each line with the name of its
+ * node.
  */
 export async function printOutput(
   api: Api,

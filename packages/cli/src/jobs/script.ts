@@ -28,7 +28,10 @@ export async function scriptOf(
   return script
 }
 
-/** Converts scripts to LF line endings without a byte order mark, and prints a note if that changes a script. */
+/**
+ * Converts scripts to LF line endings without a byte order mark, unless `keepLineEnds` is set, and prints a note if
+ * that changes a script.
+ */
 export function toUnixScripts(scripts: readonly string[], { keepLineEnds }: ScriptOptions): readonly string[] {
   if (keepLineEnds) return scripts
   const converted = scripts.map(unixText)

@@ -12,10 +12,10 @@ function durationOf(ms: number, round: (value: number) => number): string {
   return `${round(seconds / length)}${name}`
 }
 
-/** The age of a time, such as `3d`. A time in the future, from a clock that is ahead, has the age `0s`. */
+/** Returns the age of a time, such as `3d`. A time in the future, from a clock that is ahead, has the age `0s`. */
 export const ageOf = (time: string, nowMs: number): string => durationOf(nowMs - Date.parse(time), Math.floor)
 
-/** The time left until a time, such as `in 3d`, or `expired`. It is rounded: a key of 30 days expires `in 30d`. */
+/** Returns the rounded time left until a time, such as `in 3d`, or `expired`. */
 export function expiryOf(time: string, nowMs: number): string {
   const leftMs = Date.parse(time) - nowMs
   return leftMs > 0 ? `in ${durationOf(leftMs, Math.round)}` : 'expired'

@@ -35,10 +35,7 @@ async function readAnswer(question: string, output: NodeJS.WritableStream): Prom
 
 export const readInput = (): Promise<string> => text(process.stdin)
 
-/**
- * Asks for confirmation of an irreversible action. Throws `CliError` if the user declines, or cannot be prompted and
- * has not set `--yes`.
- */
+/** Asks for confirmation. Throws `CliError` if the user declines, or cannot be prompted and has not set `--yes`. */
 export async function confirm(question: string, { yes }: { yes?: true }): Promise<void> {
   if (yes) return
   if (!canAsk()) throw new CliError('usage', `${question} Use --yes to confirm.`)

@@ -3,7 +3,6 @@ export type ColorMode = (typeof colorModes)[number]
 
 let mode: ColorMode = 'auto'
 
-/** Sets the mode of the option `--color`. */
 export const setColorMode = (chosen: ColorMode): void => {
   mode = chosen
 }
@@ -37,7 +36,6 @@ const colorOfState: Record<string, number> = {
   ...Object.fromEntries(['Cancelled', 'Skipped', 'Unknown', 'Disabled', 'Signed out'].map((state) => [state, grey])),
 }
 
-/** Colours a known state. Returns other states unchanged. */
 export const colorState = (state: string): string => {
   const color = Object.hasOwn(colorOfState, state) ? colorOfState[state] : undefined
   return color === undefined ? state : `\u001b[${color}m${state}\u001b[0m`

@@ -11,7 +11,7 @@ export interface ProgressState {
   note: string
 }
 
-/** Shows progress on standard error: a bar in a terminal, otherwise a line every five seconds. */
+/** Shows progress on standard error: a bar in a terminal, otherwise lines. */
 export class Progress {
   readonly #isBar = process.stderr.isTTY && process.env['TERM'] !== 'dumb'
   readonly #startedAtMs = performance.now()

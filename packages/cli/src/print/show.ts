@@ -16,8 +16,8 @@ export interface List<Row> {
 }
 
 /**
- * Prints a list as a table, or as JSON. A table in a terminal has the width of the terminal and shows ages. Otherwise,
- * for scripts, it has all columns, whole values and times.
+ * Prints a list as a table, or as JSON. In a terminal, times are ages and the table fits the width unless `--wide` is
+ * set. Otherwise, for scripts, the table has all columns, whole values and times.
  */
 export async function showList<Row>(
   { json, wide }: PrintOptions,

@@ -9,14 +9,15 @@ export interface Column<Row> {
   isWide?: true
   /** The column shrinks on narrow terminals. `middle` shortens the middle of values, which differ at their end. */
   isFlexible?: true | 'middle'
-  /** A state is coloured and is never shortened. In a terminal, a time is an age (`3d`) or the time left (`in 3d`). */
+  /**
+   * A state is coloured, and its column does not shrink. In a terminal, a time is an age (`3d`) or the time left (`in
+   * 3d`).
+   */
   as?: 'state' | 'age' | 'expiry'
 }
 
 export interface TableLayout {
-  /** Maximum width of a line. */
   width: number
-  /** Whether the `isWide` columns are omitted. */
   isBrief?: boolean
   hasRelativeTimes?: boolean
   hasColor?: boolean
@@ -72,7 +73,7 @@ export function tableOf<Row>(all: readonly Column<Row>[], rows: readonly Row[], 
   return cells.map((line, index) => `${lineOf(line, index === 0)}\n`).join('')
 }
 
-/** Shrinks flexible columns, then all but states, until the row fits. */
+/** Shrinks flexible columns, then all columns but states, until the row fits or no column can shrink further. */
 function fitWidths<Row>(columns: readonly Column<Row>[], contentWidths: readonly number[], width: number): number[] {
   const flexible = shrinkWidths(contentWidths, width, (index) =>
     columns[index]?.isFlexible ? minFlexibleWidth : Infinity,
@@ -80,7 +81,7 @@ function fitWidths<Row>(columns: readonly Column<Row>[], contentWidths: readonly
   return shrinkWidths(flexible, width, (index) => (columns[index]?.as === 'state' ? Infinity : minWidth))
 }
 
-// Shrinks the widest column that is wider than its minimum until the row fits.
+// Repeatedly shrinks the widest column that is wider than its minimum.
 function shrinkWidths(from: readonly number[], width: number, minimumOf: (index: number) => number): number[] {
   const widths = [...from]
   let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width

@@ -12,9 +12,9 @@ const tokenPattern =
 const unfinishedToken = /(?:\u001b(?:\[[\d;:]{0,64})?|\r)$/
 
 /**
- * Makes the output of a script safe for a terminal, piece by piece. Colours and line breaks pass. Other control
- * characters become text, because they can set the clipboard and the title, and change earlier lines. Colours end with
- * each line and piece and continue in the next, so that they do not affect other text.
+ * Makes the output of a script safe for a terminal, piece by piece. Line breaks and, with `hasColor`, colours pass.
+ * Other control characters become text, because they can set the clipboard and the title, and change earlier lines.
+ * Colours end with each line and piece and continue in the next, so that they do not affect other text.
  */
 export class TerminalText {
   readonly #hasColor: boolean

@@ -27,13 +27,13 @@ function widthOfOne(character: string): number {
   return zeroWidthPattern.test(character) ? 0 : 1
 }
 
-/** The number of terminal columns that a text needs. */
+/** Returns the number of terminal columns that a text needs. */
 export const widthOf = (text: string): number =>
   /^[\u0020-\u007e]*$/.test(text)
     ? text.length
     : charactersOf(text).reduce((total, character) => total + widthOfOne(character), 0)
 
-/** Truncates text to a number of terminal columns and adds an ellipsis. */
+/** Truncates text that is wider than `width` terminal columns, and ends it with an ellipsis. */
 export const cut = (text: string, width: number): string =>
   widthOf(text) <= width ? text : width < 1 ? '' : `${fittingCharacters(charactersOf(text), width - 1).join('')}…`
 
@@ -47,7 +47,6 @@ export function cutMiddle(text: string, width: number): string {
   return `${fittingCharacters(characters, width - 1 - widthOf(end)).join('')}…${end}`
 }
 
-/** The first characters that fit in a number of terminal columns. */
 function fittingCharacters(characters: readonly string[], width: number): string[] {
   let used = 0
   const next = characters.findIndex((character) => (used += widthOfOne(character)) > width)
@@ -56,5 +55,5 @@ function fittingCharacters(characters: readonly string[], width: number): string
 
 export const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - widthOf(text)))
 
-/** A number with its noun: `1 job`, `2 jobs`. */
+/** Formats a number with its noun: `1 job`, `2 jobs`. */
 export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`

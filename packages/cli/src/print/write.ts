@@ -18,8 +18,7 @@ export function say(text: string): void {
 
 export const writeJson = (value: unknown): Promise<void> => write(`${JSON.stringify(value, null, 2)}\n`)
 
-/** Prints a value as one line of NDJSON. */
 export const writeJsonLine = (value: unknown): Promise<void> => write(`${JSON.stringify(value)}\n`)
 
-/** The number of columns of the terminal, or Infinity if standard output is not a terminal. */
+/** Returns the number of columns of the terminal, or Infinity if standard output is not a terminal. */
 export const terminalWidth = (): number => (process.stdout.isTTY ? process.stdout.columns || 80 : Infinity)

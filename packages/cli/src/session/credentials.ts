@@ -9,11 +9,11 @@ import { withLock } from './lock.ts'
 import { type Context, contextNames, readContext, selectedContextName, type Session, writeContext } from './store.ts'
 
 export const defaultServer = 'http://127.0.0.1:8080'
-// A token is renewed before it expires, because a request may take some time.
+// A token is renewed this long before it expires, because a request may take some time.
 const renewalMarginMs = 30_000
 const pauseMs = 1000
 
-/** The platform's address without a trailing slash. Throws `CliError` if it is invalid. */
+/** Returns the platform's address without query, fragment and trailing slash. Throws `CliError` if it is invalid. */
 export function serverOf(text: string): string {
   if (!URL.canParse(text) || !/^https?:\/\//i.test(text)) {
     throw new CliError('usage', 'The server must be an http or https address, such as https://platform.example.com')
@@ -22,7 +22,10 @@ export function serverOf(text: string): string {
   return `${origin}${pathname}`.replace(/\/+$/, '')
 }
 
-/** The server of PLAT_TOKEN, or else of the context. Throws `CliError` if PLAT_SERVER contradicts the context. */
+/**
+ * Returns the server of PLAT_TOKEN, or else of the context. Throws `CliError` if the context does not exist or
+ * PLAT_SERVER contradicts it.
+ */
 export function selectedServer(): string {
   if (environmentToken() !== undefined) return serverOfToken()
   const name = selectedContextName()
@@ -35,7 +38,7 @@ export function selectedServer(): string {
   )
 }
 
-// The token may belong to another server than the context, so it is never sent to the server of the context.
+// The token may belong to another server than the context, so the server of the context is not used.
 function serverOfToken(): string {
   const server = environmentServer()
   const context = requestedContextName()
@@ -48,7 +51,7 @@ function serverOfToken(): string {
   return serverOf(server ?? defaultServer)
 }
 
-/** Credentials from the environment, or else from the context. Throws `CliError` if there are none. */
+/** Returns credentials from the environment, or else from the context. Throws `CliError` if there are none. */
 export function credentials(): Credentials {
   const token = environmentToken()
   const server = selectedServer()

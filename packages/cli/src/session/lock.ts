@@ -8,13 +8,13 @@ import { makeFolder } from '@platform/oci/make-folder'
 import { inFolder, lockPathOf } from './store.ts'
 
 const pollMs = 25
-// This is longer than any renewal, which takes at most 15 seconds.
+// This is longer than a renewal, whose response timeout is 15 seconds.
 const staleAfterMs = 30_000
 const timeoutMs = 45_000
 
 /**
  * Runs work on a context in only one process of this user at a time. A lock is replaced if its process has died or if
- * it is 30 seconds old. Throws `CliError` if the lock is not released in time.
+ * it is older than 30 seconds. Throws `CliError` if the lock is not released within 45 seconds.
  */
 export async function withLock<Result>(context: string, work: () => Promise<Result>): Promise<Result> {
   const path = lockPathOf(context)

@@ -1,11 +1,11 @@
 import { CliError } from '../exit.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 
-/** The password for a sign-in, from standard input, PLAT_PASSWORD or a prompt. */
+/** Reads the password for a sign-in from standard input, PLAT_PASSWORD or a prompt. */
 export const ownPassword = (isFromInput: true | undefined): Promise<string> =>
   passwordFrom(isFromInput, 'PLAT_PASSWORD', () => askSecret('Password: '))
 
-/** The password of another user, from standard input, PLAT_NEW_PASSWORD or a prompt that asks twice. */
+/** Reads the password of another user from standard input, PLAT_NEW_PASSWORD or a prompt that asks twice. */
 export const newPassword = (isFromInput: true | undefined): Promise<string> =>
   passwordFrom(isFromInput, 'PLAT_NEW_PASSWORD', async () => {
     const password = await askSecret('New password: ')

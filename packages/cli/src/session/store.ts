@@ -15,7 +15,7 @@ export interface Context {
   session?: Session
 }
 
-/** A stored session. Only its owner can read the file. */
+/** A stored session. Only the owner of the file can read it. */
 export interface Session {
   server: string
   username: string
@@ -59,10 +59,10 @@ const pathOf = (name: string): string => join(contextsFolder(), `${name}.json`)
 
 export const lockPathOf = (name: string): string => join(contextsFolder(), `${name}.lock`)
 
-/** The name of the requested or, without a request, of the current context. */
+/** Returns the name of the requested context or, without a request, of the current context. */
 export const selectedContextName = (): string => requestedContextName() ?? currentContextName()
 
-/** The name of the context that `plat context use` has chosen, or `default`. */
+/** Returns the name of the current context, or `default` if none is stored. */
 export const currentContextName = (): string => {
   const name = inFolder(() => contentOf(currentPath()))?.trim()
   return name ? parseContextName(name) : defaultContext
@@ -85,7 +85,7 @@ export const contextNames = (): string[] =>
     }
   })
 
-/** A context, or undefined if it does not exist or its file is damaged. */
+/** Reads a context. Returns undefined if the context does not exist or its file is damaged. */
 export function readContext(name: string): Context | undefined {
   return inFolder(() => {
     adoptSession()
@@ -134,7 +134,7 @@ function replaceFile(path: string, content: string): void {
   }
 }
 
-// Converts the only session that an earlier version has stored to a context. Never replaces an existing context.
+// Converts the session file of an earlier version to a context. Never replaces an existing context.
 function adoptSession(): void {
   const found = statSync(earlierPath(), { throwIfNoEntry: false })
   if (found === undefined) return

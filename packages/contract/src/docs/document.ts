@@ -87,13 +87,13 @@ export const entriesOf = ({ paths }: ApiDocument): Entry[] =>
     ),
   )
 
-/** The types of a schema: one type, optionally with `null`. */
+/** Returns the types of a schema as a list. */
 export const typesOf = ({ type = [] }: Schema): readonly string[] => [type].flat()
 
-/** The type of a schema, ignoring `null`. */
+/** Returns the first type of a schema other than `null`. */
 export const typeOf = (schema: Schema): string | undefined => typesOf(schema).find((type) => type !== 'null')
 
-/** The component name at the end of a `$ref`. */
+/** Returns the component name at the end of a `$ref`. */
 export const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
 
 /** Resolves the reference of a schema. Members beside the reference take precedence. */
@@ -108,7 +108,7 @@ export function responseOf(document: ApiDocument, response: Response | Reference
   return document.components.responses[nameOf(response.$ref)] ?? { description: '' }
 }
 
-/** The parameters of an operation with resolved references. */
+/** Returns the parameters of an operation with resolved references. */
 export const parametersOf = (
   { components }: ApiDocument,
   { parameters = [] }: Pick<Operation, 'parameters'>,

@@ -20,7 +20,7 @@ const bodyOf = ({ operation }: Entry): string | undefined => {
 
 const shellQuote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** The request of an operation as a curl command. */
+/** Returns the request of an operation as a curl command. */
 export function curlCommand(document: ApiDocument, entry: Entry): string {
   const body = bodyOf(entry)
   const scheme = schemeOf(document, entry.operation)
@@ -33,7 +33,7 @@ export function curlCommand(document: ApiDocument, entry: Entry): string {
 
 const indent = (text: string): string => text.replaceAll('\n', '\n  ')
 
-/** The request of an operation in JavaScript. */
+/** Returns the request of an operation as JavaScript code. */
 export function javascriptRequest(document: ApiDocument, entry: Entry): string {
   const body = bodyOf(entry)
   const scheme = schemeOf(document, entry.operation)

@@ -1,4 +1,4 @@
-/** Markup that is rendered unchanged. The `html` tag creates it and escapes text; the constructor does not escape. */
+/** Markup that is rendered unchanged. The constructor does not escape it. */
 export class Html {
   readonly markup: string
 
@@ -21,6 +21,6 @@ function render(content: Content): string {
   return escape(String(content))
 }
 
-/** A template tag that escapes its parameters, except `Html`. */
+/** Template tag that creates markup and escapes the text of its parameters. */
 export const html = (parts: TemplateStringsArray, ...contents: Content[]): Html =>
   new Html(String.raw({ raw: parts }, ...contents.map(render)))

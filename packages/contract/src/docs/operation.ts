@@ -95,7 +95,6 @@ const sample = (title: string, code: string): Html =>
   html`<p class="sample">${title}</p>
     <pre><code>${code}</code></pre>`
 
-// Without the script of the page, all languages are visible and have headings.
 function requests(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary } = entry.operation
   const languages = { curl: curlCommand(document, entry), JavaScript: javascriptRequest(document, entry) }
@@ -155,7 +154,7 @@ function samples(document: ApiDocument, entry: Entry, entries: readonly Response
   </div>`
 }
 
-/** The article of one operation: description, parameters, responses, and a sample request and response. */
+/** Renders the article of one operation: description, parameters, responses and samples. */
 export function operation(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary, description, requestBody } = entry.operation
   const all = responsesOf(document, entry)
@@ -171,7 +170,7 @@ export function operation(document: ApiDocument, entry: Entry): Html {
   </article>`
 }
 
-/** The article of one event that webhooks receive. */
+/** Renders the article of one event that webhooks receive. */
 export function webhook(
   document: ApiDocument,
   type: string,
@@ -190,7 +189,7 @@ export function webhook(
   </article>`
 }
 
-/** The headers of every delivery, and the envelope of every event. */
+/** Renders the headers of a delivery and the fields of its body. */
 export const deliveryFields = (document: ApiDocument, { parameters: all = [] }: Operation): Html =>
   html`<h3>Headers</h3>
     <ul class="fields">

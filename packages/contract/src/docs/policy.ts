@@ -3,7 +3,10 @@ async function hashOf(text: string): Promise<string> {
   return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
 }
 
-/** The Content-Security-Policy of the page; it allows only the page's own style, script and icon, and the API. */
+/**
+ * Returns a Content-Security-Policy that allows only the style and the script of the page, `data:` images and requests
+ * to the same origin.
+ */
 export async function docsSecurityPolicy(page: string): Promise<string> {
   const [, style = ''] = /<style>(.*?)<\/style>/s.exec(page) ?? []
   const [, script = ''] = /<script type="module">(.*?)<\/script>/s.exec(page) ?? []

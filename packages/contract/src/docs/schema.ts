@@ -46,7 +46,7 @@ function allowedValues(schema: Schema): Html | undefined {
 const defaultValue = ({ default: value }: Schema): Html | undefined =>
   value === undefined ? undefined : html`<p>Default <code>${JSON.stringify(value)}</code></p>`
 
-/** The fields of a schema, or of the items of a list. A recursive schema is not expanded again. */
+/** Renders the fields of a schema, or of the items of a list. A recursive schema is not expanded again. */
 export function fields(document: ApiDocument, schema: Schema, ancestorRefs: readonly string[] = []): Html | undefined {
   const nonNull = withoutNull(schema)
   const refs = nonNull.$ref === undefined ? ancestorRefs : [...ancestorRefs, nonNull.$ref]
@@ -78,7 +78,7 @@ function nestedFields(
   )
 }
 
-/** One field or parameter with its type, limits and description. */
+/** Renders one field or parameter with its type, limits and description. */
 export function row(
   document: ApiDocument,
   name: string,

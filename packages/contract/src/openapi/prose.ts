@@ -1,5 +1,4 @@
 /** Introduction of the OpenAPI document. */
-
 export const description = `A multi-tenant control plane. Register a cluster, start its relay, submit jobs.
 
 **Authentication.** \`POST /api/v1/auth/login\` returns a token set. Send \`Authorization: Bearer <accessToken>\` with every request that is not public. The access token is valid for 15 minutes; \`POST /api/v1/auth/refresh\` exchanges the refresh token, which is valid once within 7 days, for a new set. Programs use an API token of \`POST /api/v1/users/me/tokens\` instead.

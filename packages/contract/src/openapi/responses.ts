@@ -94,7 +94,7 @@ const successOf = (status: number, { description, content }: ResponseDefinition)
 })
 
 /**
- * All responses of an endpoint by status. A response that the endpoint declares replaces the error of the same status.
+ * Returns all responses of an endpoint by status. A declared response replaces the error response of the same status.
  */
 export const responsesOf = (endpoint: EndpointDefinition) => ({
   ...Object.fromEntries(

@@ -41,7 +41,7 @@ const responses = {
   default: { description: 'Not received: the platform makes up to eight attempts in about a day' },
 }
 
-/** Adds an operation for each event of the catalog, which a receiver implements. */
+/** Adds a webhook for each event of the catalog. */
 export function addWebhooks(document: ApiDocument): void {
   document.components.schemas[nameOf($ref)] = withoutDefinitions(openSchemaOf(CloudEvent))
   document.webhooks = Object.fromEntries(

@@ -12,7 +12,7 @@ import { type Projection } from '../outbox/run-projections.ts'
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so
  * that concurrent submissions rarely collide. No item accepts more than its share, so submissions cannot exceed the
  * quota. Projections count ended jobs in the organisation's counters, which they write anyway. When an item is full,
- * the ended jobs are subtracted from all items, so an item may become negative.
+ * the ended jobs are subtracted from all items, so the count of an item may become negative.
  */
 
 const shardCount = 4
@@ -31,8 +31,8 @@ const ActiveCount = z
     /** The organisation's own quota; absent for the default of the platform. */
     limit: z.number().optional(),
     /**
-     * Set on all items while the total exceeds a lowered quota. One item cannot show that the total is below the quota
-     * again, so new jobs require a read of all items.
+     * Set on all items when the quota is lowered below the total. New jobs then require a read of all items, because
+     * one item does not show whether the total is below the quota again.
      */
     isOver: z.literal(true).optional(),
   })
@@ -71,12 +71,12 @@ function admissionWrite(organisationId: string, shard: number, jobCount: number)
   )
 }
 
-/** Counts new jobs in the transaction that accepts the jobs. If a write fails, use the writes of `retryAdmission`. */
+/** Returns the write that counts new jobs. If the write fails, use the writes of `retryAdmission` instead. */
 export const admissionWrites = (organisationId: string, id: string, jobCount: number): WriteItem[] => [
   admissionWrite(organisationId, shardOf(id), jobCount),
 ]
 
-/** Returns writes that spread new jobs over the items with the most room. Throws `limit_reached` beyond the quota. */
+/** Returns writes that count new jobs in the items with the most room. Throws `limit_reached` beyond the quota. */
 export async function retryAdmission(organisationId: string, jobCount: number): Promise<WriteItem[]> {
   const items = await subtractEndedJobs(organisationId)
   const counts = parseCounts(items)

@@ -38,7 +38,7 @@ const tokenPattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 
 export const isApiToken = (text: string): boolean => text.startsWith('plat_')
 
-// A token's user and provider never change, so their keys are cached. The items themselves are read on every request.
+// A token's user and provider never change, so their keys are cached. Every request reads the items themselves.
 const ownerKeyCache = new BoundedCache<readonly keys.Key[]>(500)
 
 export async function verifyApiToken(text: string): Promise<Caller> {

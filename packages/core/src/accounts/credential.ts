@@ -195,7 +195,7 @@ export async function failAccepted({ failureLimits, signInLimit, isSignIn }: Att
   throw error
 }
 
-/** Counts a sign-in. Throws `rate_limited` if the user has signed in too often in this minute. */
+/** Throws `rate_limited` if the user has signed in too often in this minute. */
 export const countSignIn = (username: string): Promise<void> => countAllowedCall(successLimit(subjectOf(username)))
 
 export async function rejectAttempt(attempt: Attempt): Promise<never> {
@@ -204,7 +204,7 @@ export async function rejectAttempt(attempt: Attempt): Promise<never> {
   throw platformError('invalid_credentials')
 }
 
-/** Without a hash, returns false after the same time, so that the time does not reveal whether the user exists. */
+/** Without a hash, returns false after about the same time, so that timing does not reveal whether the user exists. */
 export const countAndCompare = (attempt: Attempt, password: string, passwordHash?: string): Promise<boolean> =>
   // The queue key is the subject of the last failure limit, so that guesses of strangers do not delay known devices.
   passwordMatches(password, passwordHash, attempt.failureLimits.at(-1)?.counter.subject ?? '', () => reserve(attempt))

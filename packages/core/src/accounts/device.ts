@@ -23,7 +23,7 @@ export interface Device {
   expiresAtSeconds: number
 }
 
-/** Returns undefined if the cookie is malformed. */
+/** Returns undefined if the cookie is absent or malformed. */
 export const deviceKeyOf = (token: string | undefined): keys.Key | undefined =>
   token !== undefined && /^[\w-]{43}$/.test(token) ? keys.device(sha256(token)) : undefined
 

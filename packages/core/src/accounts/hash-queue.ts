@@ -1,8 +1,8 @@
 import { platformError } from '../error.ts'
 
 /**
- * Limits concurrent password hashes, because each keeps a core busy. A key gets at most half of the slots, so that
- * guessing one password does not block other sign-ins.
+ * Limits the concurrent password hashes of a process, because each keeps a core busy. A key gets at most half of the
+ * slots, so that guessing one password does not block other sign-ins.
  */
 
 const maxRunning = 4
@@ -41,7 +41,7 @@ async function acquireSlot(key: string): Promise<void> {
   await new Promise<void>((resolve) => void waiters.push({ key, start: resolve }))
 }
 
-/** Starts the waiting hash whose key has the fewest running hashes, or the oldest of several. */
+/** Of the hashes that may start, starts the oldest one whose key has the fewest running hashes. */
 function startNext(): void {
   const [next] = waiters
     .filter(({ key }) => canStart(key))

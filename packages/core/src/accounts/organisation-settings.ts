@@ -6,7 +6,7 @@ import { get, type Item, orThrow, patch } from '../db/table.ts'
 import { commit } from '../outbox/commit.ts'
 import { reauthorize } from './current-rights.ts'
 
-/** Stored in the organisation's record, so that the creation of an API token needs no further read. */
+/** Stored in the organisation's record. */
 const StoredSettings = z.object({
   maxTokenLifetimeDays: z.number().nullable().default(null),
   defaultTokenLifetimeDays: z.number().nullable().default(365),

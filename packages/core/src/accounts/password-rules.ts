@@ -2,7 +2,6 @@ import { fold } from '../db/keys.ts'
 import { validationFailed } from '../error.ts'
 
 interface NewPassword {
-  /** The request field that contains the password, for error details. */
   field: string
   password: string
   username: string
@@ -29,7 +28,7 @@ async function problemOf(simplified: string, { username, platformName }: Omit<Ne
   return (await isCommon(simplified)) ? 'is one of the most common passwords, which attackers try first' : undefined
 }
 
-/** The 49,000 most common passwords are loaded on demand, because most requests do not set a password. */
+/** The list of common passwords is loaded on demand, because most requests do not set a password. */
 async function isCommon(simplified: string): Promise<boolean> {
   const { default: passwords } = await import('@zxcvbn-ts/language-common/src/passwords.json', {
     with: { type: 'json' },

@@ -47,7 +47,7 @@ export type Confirmation =
   | { status: 'withdrawn'; reason: string }
   | { status: 'unknown' }
 
-/** Asks the identity provider whether the user is still valid. Returns `unknown` on an error of the provider. */
+/** Asks the identity provider whether the user is still valid. Returns `unknown` if this check is not possible. */
 export type Confirm = (
   user: User,
   provider: Item,

@@ -13,10 +13,10 @@ import { endSessions, find, isLocal, type User, userUnchanged } from './user.ts'
 
 const ResetRequest = z.object({ resetPassword: z.string() })
 
-/** The user name in an operator's event `{"resetPassword": "…"}`; undefined for other events. */
+/** Returns the user name in the event `{"resetPassword": "…"}` of an operator; undefined for other events. */
 export const passwordResetIn = (event: unknown): string | undefined => ResetRequest.safeParse(event).data?.resetPassword
 
-/** Lets an operator with access to the data restore an account if no administrator can sign in. */
+/** Sets a random password. Operators use this function if no administrator can sign in. */
 export async function resetPassword(username: string): Promise<{ username: string; password: string }> {
   const password = newSecret().slice(0, 24)
   const passwordHash = await hashPassword(password, keys.username(username).pk)
@@ -46,7 +46,7 @@ async function tryReset(user: User, passwordHash: string): Promise<boolean> {
     ],
     audit: { action: 'user.reset_password', resource: id, detail: `${username}, by the operator of the platform` },
     events: [{ name: 'user.password_reset', subject: id, data: { userId: id, username } }],
-    // The bootstrap function sends no queue messages; the sweep starts the projections.
+    // The caller, the bootstrap function, sends no queue messages; the sweep starts the projections.
     isEnqueued: true,
   })
   return failure === undefined

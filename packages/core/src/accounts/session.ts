@@ -55,13 +55,13 @@ const SessionRecord = z.object({
   lastUsedAtMs: z.number(),
   epoch: z.number(),
   /**
-   * When the identity provider last confirmed the user, and when it was last asked. Absent before the first check; the
-   * time of the sign-in counts instead.
+   * The last time when the identity provider confirmed the user, and the last time when the platform asked. If absent,
+   * `createdAtMs` counts.
    */
   confirmedAtMs: z.number().optional(),
   checkedAtMs: z.number().optional(),
   revokedAtMs: z.number().optional(),
-  /** Set by a sign-out, which revokes only the refresh token: access tokens can read until they expire. */
+  /** Set by `signOut`: access tokens of the session can read until they expire. */
   isSignedOut: z.literal(true).optional(),
   /** The minute of the last refresh, and the number of refreshes in it. */
   refreshMinute: z.number().default(0),
@@ -199,7 +199,6 @@ export const signingInCaller = (
 interface RefreshOptions {
   /** Without this function, the session of a provider's user ends 24 hours after the last confirmation. */
   confirm?: Confirm
-  /** A retry with the same key and token receives the same response. */
   idempotencyKey?: string | undefined
   /** Also creates a device and returns its cookie. */
   isNewDevice?: boolean
@@ -221,7 +220,7 @@ export async function refresh(
   if (token.usedAtMs !== undefined && repeated === undefined) return endReusedSession(family, origin)
   if (token.expiresAtMs <= now()) throw platformError('invalid_refresh_token')
 
-  // Read after the session, because the user's record holds the epoch that ends several sessions at once.
+  // Read after the session, so that a new epoch of the user is noticed.
   const user = await find(session.organisationId, session.userId)
   if (user === undefined || !isOpen(session, user)) throw platformError('invalid_refresh_token')
   const provider = isLocal(user) ? undefined : await get(keys.identityProvider(user.authProvider))
@@ -257,7 +256,7 @@ export async function refresh(
 }
 
 function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | undefined): SignedIn | undefined {
-  // A time in the future counts as now, because the clock may have been set back.
+  // A use in the future counts as recent, because the clock may have been set back.
   if (!sealKey || response === undefined || usedAtMs === undefined || now() >= usedAtMs + maxRepeatMs) return undefined
   try {
     return SignedIn.parse(JSON.parse(Buffer.from(unseal(sealKey, response)).toString()))
@@ -267,7 +266,7 @@ function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | 
   }
 }
 
-/** Throws `rate_limited` beyond the limit. Counted in the session's record, which a refresh changes anyway. */
+/** Throws `rate_limited` beyond the limit. The count is in the session's record, which a refresh changes anyway. */
 function countRefresh({ id, refreshMinute, refreshes }: SessionRecord) {
   const counter = counterOf(perMinute(`refresh:${id}`, config.PLAT_LIMIT_REFRESH_PER_MINUTE))
   const earlierCount = refreshMinute === counter.periodNumber ? refreshes : 0

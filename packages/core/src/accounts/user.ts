@@ -30,7 +30,7 @@ const User = z.object({
   subjectHash: z.string().optional(),
   /** Set for users of directories: identifies the directory entry. */
   subject: z.string().optional(),
-  /** When the identity provider last confirmed the user, accurate to one day; undefined on the first day. */
+  /** When the identity provider last confirmed the user, accurate to one day. If absent, `createdAtMs` counts. */
   confirmedAtMs: z.number().optional(),
   /** Set while the identity provider does not confirm the user: API tokens are rejected. */
   suspendedAtMs: z.number().optional(),
@@ -61,9 +61,9 @@ export const createUserWrites = (user: z.input<typeof User>, passwordHash?: stri
   createCredential(user, passwordHash),
 ]
 
-/** Combine with `renewCredential` in one transaction; both store the epoch. */
+/** Combine with `renewCredential` in one transaction, because both increment the epoch. */
 export const endSessions = (keptSessionId?: string): Change => ({
-  // Makes the concurrent creation of an API token by one of these sessions retry.
+  // The new version makes a concurrent creation of an API token retry, which checks the session again.
   add: { epoch: 1, version: 1 },
   ...(keptSessionId === undefined ? { remove: ['keptSessionId'] } : { set: { keptSessionId } }),
 })

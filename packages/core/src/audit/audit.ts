@@ -88,7 +88,7 @@ async function pageOfChain(
 
 const probesPerCall = 100
 
-/** Searches the chain, whose times ascend. Each iteration narrows the range to a hundredth. */
+/** Searches the chain, whose times ascend. Each iteration narrows the range to about a hundredth. */
 async function countEntriesBefore(organisationId: string, entryCount: number, timeMs: number): Promise<number> {
   let [low, end] = [0, entryCount]
   while (low < end) {

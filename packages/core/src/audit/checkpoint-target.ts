@@ -15,7 +15,7 @@ import { auditHead } from './projection.ts'
 
 const concurrency = 20
 
-/** Writes a checkpoint of each trail that has grown. A repeated or concurrent run writes no further checkpoint. */
+/** Writes a checkpoint of the newest entry of each trail, unless the target already has it. */
 export async function writeCheckpoints(): Promise<void> {
   const target = config.PLAT_AUDIT_CHECKPOINT_TARGET
   if (target === '') return

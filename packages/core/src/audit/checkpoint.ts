@@ -8,7 +8,7 @@ import { auditKey } from '../signing/audit-key.ts'
 import { publicKeyOf } from '../signing/published-keys.ts'
 import { type AuditHead, auditHead } from './projection.ts'
 
-/** A checkpoint is the signed number and hash of a trail's newest entry. A stored one reveals later truncation. */
+/** A checkpoint is the signed number and hash of a trail's newest entry. A copy reveals later truncation. */
 
 const typ = 'audit-checkpoint+jws'
 
@@ -29,7 +29,7 @@ export async function checkpoint({ organisationId }: Caller): Promise<AuditCheck
   return { checkpoint: jws, seq: head.seq, hash: head.hash, at: iso(nowSeconds() * 1000), key: publicKeyOf(key) }
 }
 
-/** Throws a validation error unless this platform signed the checkpoint for the organisation. */
+/** Throws `validation_failed` unless this platform signed the checkpoint for the organisation. */
 export async function readCheckpoint(organisationId: string, jws: string): Promise<CheckpointClaims> {
   try {
     const { jwk } = await auditKey()

@@ -47,20 +47,19 @@ async function finishWindow(subject: string): Promise<void> {
 const tryWrite = (write: Write, count: number): Promise<unknown> =>
   write(count).catch((error: unknown) => log('warn', 'Failed to record a rejected request', { cause: error }))
 
-/** Ends all windows, and writes their entries. */
+/** For tests: ends all windows, and writes their entries. */
 export const flushCounted = async (): Promise<void> => {
   await Promise.all([...windows.keys()].map(finishWindow))
 }
 
 const callsText = (count: number): string => (count === 1 ? '1 call' : `${count} calls`)
 
-/** Records a call that was rejected with status 403. */
 export async function recordDenied(
   caller: Caller,
   operation: string,
   { code, extra: { requiredPermission } }: Pick<PlatformError, 'code' | 'extra'>,
 ): Promise<void> {
-  // The entry must not depend on the rights that the caller lacks, and is not the response of an idempotent request.
+  // `commit` must neither check the rights of the caller nor store a response for the idempotency key.
   const { rights: _, idempotency: __, ...actor } = caller
   const write = (count: number) => {
     const requirement = requiredPermission === undefined ? 'requires a session' : `requires ${requiredPermission}`

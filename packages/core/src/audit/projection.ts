@@ -42,7 +42,7 @@ export const auditProjection: Projection = {
 
 function append({ head, writes }: { head: AuditHead; writes: WriteItem[] }, record: OutboxRecord) {
   if (record.audit === undefined) return { head, writes }
-  // Records of different processes arrive slightly out of order.
+  // Records of different processes may arrive slightly out of order.
   const position = { seq: head.seq + 1, atMs: Math.max(record.atMs, head.atMs + 1), previousHash: head.hash }
   const item = entryItem(record, record.audit, position)
   return {

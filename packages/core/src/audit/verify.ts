@@ -9,7 +9,7 @@ import { get, type Item, query } from '../db/table.ts'
 /** Limits a call to a few seconds. */
 const maxEntriesPerCall = 20_000
 
-/** Verifies the entries after number `after`, and the checkpoint. Holds at most 1 MB of entries in memory. */
+/** Verifies at most `limit` entries after number `after`, and the checkpoint. */
 export async function verify(
   { organisationId }: Caller,
   range: { after: number; checkpoint?: string | undefined },

@@ -1,8 +1,6 @@
 import { PutObjectCommand, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { awsTimeouts } from './sdk.ts'
 
-/** Only this file calls S3. */
-
 const client = new S3Client({ requestHandler: awsTimeouts })
 
 /** Does nothing if the object exists. */

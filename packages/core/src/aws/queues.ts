@@ -3,13 +3,13 @@ import { config } from '../config.ts'
 import { log } from '../log.ts'
 import { awsTransport } from './sdk.ts'
 
-/** Only this file calls SQS. Messages contain ids, never data. */
+/** Messages contain ids, never data. */
 
 const client = new SQSClient({ maxAttempts: 2, ...awsTransport() })
 
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
-/** Messages about frequent changes are delayed, so that one run projects the change and its successors. */
+/** Delays messages about frequent changes, so that one run processes several changes. */
 export const soonDelaySeconds = 2
 
 export interface JobReference {

@@ -1,4 +1,4 @@
-/** Milliseconds per AWS request. Without `throwOnRequestTimeout`, the SDK only logs a request that times out. */
+/** Milliseconds per attempt. Without `throwOnRequestTimeout`, the SDK only logs a request that times out. */
 export const awsTimeouts = { connectionTimeout: 1000, requestTimeout: 2000, throwOnRequestTimeout: true } as const
 
 /** Settings of AWS clients that replace HTTP and signatures. */

@@ -11,8 +11,6 @@ import {
 import { platformError } from '../error.ts'
 import { awsTransport } from './sdk.ts'
 
-/** Only this file calls Secrets Manager. */
-
 const client = new SecretsManagerClient(awsTransport())
 
 export async function readSecret(name: string): Promise<string | undefined> {
@@ -35,7 +33,7 @@ export async function writeSecret(name: string, value: string): Promise<void> {
   }
 }
 
-/** The first value of every secret has the same version id, so that only one of several concurrent writers succeeds. */
+/** All concurrent writers of a first value use this version id, so that only one of them succeeds. */
 const firstVersion = '00000000-0000-4000-8000-000000000001'
 
 /**

@@ -1,12 +1,11 @@
 import { config } from '../config.ts'
 import { log } from '../log.ts'
 
-/** The topic on which the relay of a cluster receives wake-ups. */
 export const wakeTopic = (clusterId: string): string => `${config.PLAT_CHANNEL_PREFIX}/clusters/${clusterId}`
 
 /**
- * Makes the relay of a cluster send a heartbeat. The message has no content. Errors are only logged, because a lost
- * wake-up delays work until the relay's next heartbeat.
+ * Makes the relay of a cluster send a heartbeat. Errors are only logged, because a lost wake-up only delays work until
+ * the relay's next heartbeat.
  */
 export async function wakeRelay(clusterId: string): Promise<void> {
   if (config.PLAT_CHANNEL_ENDPOINT === '') return

@@ -107,7 +107,6 @@ async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key
       limit: pageSize,
       ...(after && { after }),
     })
-    // The index sorts by due time, so the first item is the oldest.
     if (after === undefined) state.oldestItems.push(...page.items.slice(0, 1))
     const items = page.items.filter((item) => !mustWait(item))
     const dueKeys = items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) })).filter(isSwept)
@@ -228,7 +227,7 @@ async function addSummaries(
   }
 }
 
-/** Whether a sweep at `atMs` found the same change. */
+/** Whether a sweep at `atMs` would have found the same change. */
 const wasDueAt = (record: ClusterRecord, atMs: number): boolean =>
   record.dueAtMs !== 0 &&
   record.dueAtMs <= atMs &&
@@ -278,7 +277,7 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   })
 }
 
-/** Replaces each time in the future, which can exist after the clock was set back, with the current time. */
+/** Returns the current time in place of each time in the future, which can exist after the clock was set back. */
 function correctedTimesOf({
   lastSeenAtMs,
   channelOpenedAtMs,

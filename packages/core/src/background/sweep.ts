@@ -11,7 +11,7 @@ import { recordMetric } from '../lib/metrics.ts'
 import { log } from '../log.ts'
 import { safely, sweepDue } from './due-items.ts'
 
-/** Limits the work that follows a sweep, so that this work does not delay the next sweep. */
+/** Limits each kind of work that follows a sweep, so that the work does not delay the next sweep. */
 const maxFollowUpMs = 15_000
 const ownerConcurrency = 4
 
@@ -55,7 +55,7 @@ async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
 async function confirmOwners(usedTokens: readonly Item[]): Promise<void> {
   if (usedTokens.length === 0) return
   const untilMs = elapsedMs() + maxFollowUpMs
-  // The module is loaded on demand, for a fast cold start.
+  // Loaded on demand, for a fast cold start.
   const { confirmOwner } = await import('../identity-providers/token-owner.ts')
   const unreachableProviderIds = new Set<string>()
   const tokensByOwner = [...Map.groupBy(usedTokens, ({ userId }) => userId).values()]

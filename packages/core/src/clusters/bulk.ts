@@ -29,7 +29,6 @@ import { startOnTarget } from './target.ts'
 
 interface BulkChange {
   action: 'cluster.label' | 'cluster.move'
-  /** For the audit trail. */
   description: string
   /** A transaction has at most 100 writes, and an outbox record at most 400 KB. */
   clustersPerTransaction: number
@@ -67,7 +66,7 @@ export async function moveClusters(
   return changeClusters(caller, target, {
     action: 'cluster.move',
     description: siteId === undefined ? 'no site' : `to ${siteId}`,
-    // Each cluster has two writes, and may leave a different site.
+    // Each cluster needs up to three writes: its record, its labels and the counter of its former site.
     clustersPerTransaction: 30,
     writesOf: (record, item) => (record.siteId === siteId ? undefined : moveWrites(record, item, siteId)),
     siteOf: () => siteId,
@@ -83,7 +82,6 @@ function moveWrites(record: ClusterRecord, labelsItem: Item, siteId: string | un
   return [patch(keys.cluster(organisationId, id), fields, condition), ...(labelsWrite ? [labelsWrite] : [])]
 }
 
-/** The counters prevent the removal of a site with clusters. */
 function siteCountWrites(records: readonly ClusterRecord[], siteId: string | undefined): WriteItem[] {
   const [organisationId = ''] = records.map((record) => record.organisationId)
   const joinWrite = siteId && patch(keys.site(organisationId, siteId), { add: { clusters: records.length } })
@@ -129,7 +127,7 @@ async function changesOf(
   })
 }
 
-/** Returns the number of changed clusters. After a conflict, reads the clusters of `part` again; returns undefined. */
+/** Returns the number of changed clusters. After a conflict, reads `part` again and returns undefined. */
 async function changePart(caller: Caller, part: ClusterChange[], change: BulkChange): Promise<number | undefined> {
   if (part.length === 0) return 0
   const records = part.map(({ record }) => record)

@@ -8,15 +8,13 @@ export interface CounterChange {
   drop?: Record<string, ReadonlySet<string>>
   /** The id of a job to add to the listed jobs. The write then has the condition of `listing`. */
   list?: string
-  /** The id of a new job. */
   lastJob?: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
 
-/** Part of the write that counts a new job of a cluster. */
 export const lastJobOf = (jobId: string) => ({ lastJob: jobId.slice('job_'.length) })
 
-/** Keeps the record below 1 KB, because each heartbeat writes it. */
+/** Limits the size of the cluster record, because each heartbeat writes the record. */
 export const maxListed = 6
 
 /** Requires that the list has room for `count` more jobs, and that no job waits in the inbox. */
@@ -27,17 +25,15 @@ export const listing = (count: number): Condition => ({
 
 const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCancelled: 'Cancelled' } as const
 
-/** Counts a job that has ended. */
 export const addEnded = (status: JobStatus): CounterChange['add'] =>
   Object.fromEntries(Object.entries(endedCounters).flatMap(([counter, of]) => (of === status ? [[counter, 1]] : [])))
 
-/** Removes a job that has ended from the counts. */
 export const subtractEnded = (status: JobStatus): CounterChange['add'] => ({
   jobs: -1,
   ...Object.fromEntries(Object.keys(addEnded(status)).map((counter) => [counter, -1])),
 })
 
-/** Only for a cluster without active jobs: Queued and Running jobs are not included. */
+/** Omits Queued and Running jobs, so the cluster must have no active jobs. */
 export const endedJobCounts = (cluster: Record<keyof typeof endedCounters, number>) => ({
   Completed: cluster.jobsCompleted,
   Failed: cluster.jobsFailed,

@@ -15,7 +15,7 @@ const maxPauseMs = Math.max(90_000, config.PLAT_SWEEP_INTERVAL_SECONDS * 1500)
  */
 const toleranceMs = 10_000
 
-/** An item that always fails must not make all later sweeps full. */
+/** Limits the full sweeps, because an item may always fail. */
 const maxFullSweeps = 10
 
 const SweepState = z.object({
@@ -38,7 +38,7 @@ const unlessFuture = (ms: number): number => (ms <= now() ? ms : 0)
  */
 export const runningSinceMs = (): number => unlessFuture(knownStartMs)
 
-/** Updates the known start from the item `keys.sweepState()`. */
+/** `item` is the item of `keys.sweepState()`. */
 export function observe(item: Item | undefined): void {
   knownStartMs = Math.max(unlessFuture(knownStartMs), unlessFuture(SweepState.parse(item ?? {}).runningSinceMs))
 }
@@ -53,8 +53,8 @@ export async function observeNow(): Promise<z.infer<typeof SweepState>> {
 }
 
 /**
- * Call it at the start of every sweep. Returns whether the sweep must check all items, because their due times may be
- * too late after the clock was set back. The sweep calls `endFullSweeps` when no item has failed.
+ * Records the start of a sweep. Returns whether the sweep must check all items, because their due times may be too late
+ * after the clock was set back.
  */
 export async function recordSweep(): Promise<boolean> {
   const state = await observeNow()

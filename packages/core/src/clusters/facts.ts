@@ -10,7 +10,7 @@ import { log } from '../log.ts'
 const StoredFacts = z.record(z.string(), NodeFacts)
 type StoredFacts = z.infer<typeof StoredFacts>
 
-/** The item also contains the nodes, and an item of the store has at most 400 KiB. */
+/** The item also contains the nodes, and an item has at most 400 KB. */
 const maxStoredBytes = 49_152
 
 export function parseFacts(item: Item | undefined): { relayVersion?: string; facts: StoredFacts } {
@@ -32,7 +32,7 @@ export function factsAttributes({ relayVersion, nodes }: FactsReport, nodeIds: R
   }
 }
 
-/** Derives labels from facts. If the nodes differ, the value is `mixed`. */
+/** Derives labels from facts. If nodes differ in `os` or `arch`, the value of that label is `mixed`. */
 export const factLabels = ({ relayVersion, custom, nodes }: FactsReport): Labels => ({
   ...valueLabel('platform/relay-version', [relayVersion]),
   ...valueLabel(

@@ -42,7 +42,6 @@ interface ClusterRecords extends Positioned {
   /** Absent if the labels have not been read. */
   labels?: ReadonlyMap<string, Labels>
   totalCount: number
-  /** Whether a search covered all clusters. */
   searchedAll?: boolean
 }
 
@@ -101,7 +100,6 @@ async function pageOfFilter(organisationId: string, filter: Filter, page: Page):
   return pageOfRecords(records.filter(matches(filter)), page)
 }
 
-/** Reads a page of clusters in the order of `ids`. */
 async function pageOfIds(
   organisationId: string,
   ids: string[],
@@ -123,7 +121,6 @@ async function pageOfIds(
   return { ...pageOfRecords(records, page, positionOf), ...(labels && { labels }) }
 }
 
-/** Reads only the records of the page. */
 async function pageOfSelected(
   organisationId: string,
   { clusters, searchedAll }: Selection,

@@ -98,7 +98,6 @@ function valuesOf(sort: NodeSort): (match: Match) => string {
 }
 
 interface Search {
-  /** A position of the default order. */
   before?: string | undefined
   isEnough: (matches: readonly Match[]) => boolean
 }
@@ -145,7 +144,7 @@ function matchesIn(item: Item, { os, term, sort }: Filter): Match[] {
   })
 }
 
-/** Skips nodes whose cluster was removed. */
+/** Omits nodes whose cluster was removed. */
 async function viewsOf(organisationId: string, matches: readonly Match[]): Promise<NodeSummary[]> {
   const items = new Map(matches.map(({ clusterId, item }) => [clusterId, item]))
   const clusterIds = [...items.keys()]

@@ -11,8 +11,8 @@ import { runningSinceMs } from './downtime.ts'
 import { clusterStatus, type Intervals, isChannelOpen, withoutDowntime } from './status.ts'
 
 /**
- * Includes the relay's last heartbeat, so that a heartbeat needs one write and a list one query. Only the key
- * contains the id of the organisation, because every stored byte adds to the cost of a page.
+ * Includes the relay's last heartbeat, so that lists need no further read for the status. The id of the organisation is
+ * read from the key, because every stored byte adds to the cost of a page.
  */
 const StoredCluster = z.object({
   pk: z.string(),
@@ -20,7 +20,7 @@ const StoredCluster = z.object({
   name: z.string(),
   type: z.enum(clusterTypes),
   siteId: z.string().optional(),
-  /** As last stored by a heartbeat or the sweep; used by indexes and counts. */
+  /** The last stored status, which indexes and counts use. `currentStatus` returns the current one. */
   status: z.enum(clusterStatuses),
   enrollmentId: z.string().optional(),
   relayId: z.string().optional(),
@@ -34,7 +34,6 @@ const StoredCluster = z.object({
   nodesOnline: z.number().default(0),
   /** Shows whether a heartbeat changes the nodes. */
   nodesHash: z.string().default(''),
-  /** The hash that the relay reported with its last facts. */
   factsHash: z.string().optional(),
   /**
    * New with every heartbeat. Only one of several concurrent heartbeats is written, and each can recognise its own
@@ -62,7 +61,7 @@ const StoredCluster = z.object({
   relayUpdateResult: z.string().optional(),
   relayUpdateProblem: z.string().optional(),
   duesk: z.string().optional(),
-  /** Number of jobs that are Queued or Running. */
+  /** Number of Queued and Running jobs. */
   activeJobs: z.number().default(0),
   /** Number of items in the inbox. */
   waitingJobs: z.number().default(0),
@@ -139,7 +138,7 @@ export function countByStatus(item: Item | undefined): ClusterCounts {
   return { Healthy: sum('Healthy'), Degraded: sum('Degraded'), Pending: sum('Pending'), Offline: sum('Offline') }
 }
 
-/** Use it in the transaction that changes the status. The revision lets readers order snapshots of the counts. */
+/** For the transaction that changes the status. The revision lets readers order snapshots of the counts. */
 export const statusCountWrite = (
   record: Pick<ClusterRecord, 'organisationId' | 'type'>,
   from: ClusterStatus | undefined,

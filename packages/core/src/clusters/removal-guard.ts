@@ -36,7 +36,7 @@ export const openBatchWrite = (organisationId: string, { removals }: RemovalGuar
     { removals: unchanged(removals || undefined) },
   )
 
-/** Use it only after all jobs of the batch are stored and counted. */
+/** Only for use after all jobs of the batch are stored and counted. */
 export const closeBatchWrite = (organisationId: string, batchId: string): WriteItem =>
   upsert(keys.removalGuard(organisationId), { drop: { open: new Set([batchId]) } })
 

@@ -7,7 +7,7 @@ import { PlatformError } from '../error.ts'
  * reads of its jobs can hide them without a further call.
  */
 
-/** Keeps the item small. The sweep usually purges a cluster within two minutes. */
+/** Limits the size of the item. */
 const maxUnpurged = 4000
 
 const tooManyRemovals = new PlatformError(

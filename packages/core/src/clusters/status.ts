@@ -22,7 +22,7 @@ export interface Intervals {
   brokerStartedAtMs: number
 }
 
-/** Time of silence until a cluster is Degraded or Offline. */
+/** The time of silence after which a cluster is Degraded or Offline. */
 interface Limits {
   degradedMs: number
   offlineMs: number
@@ -34,7 +34,7 @@ export const heartbeatTimeouts = (intervalSeconds: number): Limits => {
   return { degradedMs, offlineMs: Math.max(4 * intervalSeconds * 1000, degradedMs) }
 }
 
-/** A running relay sends a heartbeat at once when it loses its channel. */
+/** Short, because a running relay sends a heartbeat at once when it loses its channel. */
 const closedTimeouts: Limits = { degradedMs: 8000, offlineMs: 60_000 }
 /**
  * The end of a channel that was open for a shorter time proves nothing: channels that open and close repeatedly must
@@ -88,13 +88,12 @@ export function relayStatus({ silence, saidGoodbye }: SilentPresence, nowMs: num
 export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
   cluster === 'Offline' ? 'Unknown' : reported
 
-/** Clusters are checked every 10 s, so each status is found within 60 s, which leaves time for the notification. */
+/** Clusters are checked every 10 s, so a status is found within 55 s after its limit. */
 const maxCheckDelayMs = 45_000
 
 /**
- * Returns undefined to keep the scheduled check. Only about every fourth heartbeat therefore writes to the index,
- * always before the check is due. While a channel is open, the check is for Offline only, because the broker reports
- * the end of the channel.
+ * Returns undefined to keep the scheduled check, so that most heartbeats do not write to the index. While a channel is
+ * open, the check is for Offline only, because the broker reports the end of the channel.
  */
 export function nextCheckAfterHeartbeat(
   nowMs: number,

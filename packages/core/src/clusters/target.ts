@@ -73,15 +73,14 @@ async function countByStatus(organisationId: string, ids: readonly string[]) {
 export interface CheckedTarget {
   target: Target
   expectedCount?: number | undefined
-  /** Maximum number of clusters. */
   limit: number
 }
 
 const maxAttempts = 3
 
 /**
- * Calls `start` with the clusters of a target. If a cluster was removed in between, resolves the target again, unless
- * the target lists ids. Makes at most three attempts.
+ * Calls `start` with the clusters of a target. If `start` throws `cluster_forbidden` because a cluster was removed,
+ * resolves the target again, unless the target lists ids. Makes at most three attempts.
  */
 export async function startOnTarget<Result>(
   caller: Caller,

@@ -17,7 +17,7 @@ export const timelineProjection: Projection = {
 const removalEvent = 'cluster.deleted'
 const removalAction = 'cluster.delete'
 
-/** Keeps an item below 1 KB. */
+/** Keeps most items below 1 KB. */
 const maxEntriesPerItem = 4
 
 const isCluster = (value: unknown): value is string => typeof value === 'string' && isId('clus', value)

@@ -32,7 +32,6 @@ export async function portalSummary(caller: Caller): Promise<PortalSummary> {
     ...(has('modules:read') && { modules: moduleNumbers(installed, counters.scan) }),
     ...(has('platform:admin') && { update: updateNumbers(counters.check, counters.update) }),
     unreadCount: notificationCount,
-    // The store is healthy, because it answered this request.
     health: { aggregate: aggregateOf(moduleChecks(installed)) },
     navigationTag: sha256(JSON.stringify(navigationOf(caller, installed.modules))).slice(0, 16),
   }
@@ -98,7 +97,8 @@ function updateNumbers(check: Item | undefined, state: Item | undefined) {
 }
 
 /**
- * All callers share the cached modules. The portal polls every 4 s, so a new navigation entry appears within 5 s.
+ * All callers of a process share the cached modules. The portal polls every 4 s, so a new navigation entry appears
+ * within 5 s.
  */
 const cacheMs = 500
 

@@ -75,8 +75,8 @@ export async function addCalls(subject: string, callCount: number): Promise<{ co
 }
 
 /**
- * Counts a call in a transaction. The write fails if the limit is reached; `earlierCounts` are those of the earlier
- * periods.
+ * Returns the write that counts a call. The write fails if the limit is reached. `earlierCounts` are the counts of the
+ * earlier periods.
  */
 export const countCallWrite = (counter: CallCounter, earlierCounts: readonly number[] = []): WriteItem =>
   upsert(currentKey(counter), incrementChange(counter), belowLimit(counter, sum(earlierCounts)))
@@ -93,7 +93,7 @@ export function limitExceeded(counter: CallCounter, counts: readonly number[] = 
   return platformError('rate_limited', { retryAfterSeconds: state.retryAfterSeconds })
 }
 
-/** Returns the state of a limit. `counts` starts with the current period. */
+/** `counts` starts with the current period. */
 export function stateOf(counter: CallCounter, counts: readonly number[]): RateLimitState {
   const { limit, periodCount } = counter
   const usedAfter = (startedPeriodCount: number) => sum(counts.slice(0, periodCount - startedPeriodCount))

@@ -1,5 +1,3 @@
-/** Builds the condition and update expressions of DynamoDB. */
-
 export type AttributeCondition =
   | { is: unknown }
   | { isNot: unknown }

@@ -42,13 +42,12 @@ export interface KeyPage {
 
 const positionOf = ({ id }: IndexedKey): string => id
 
-/** Takes the keys of a page. `found` has one key more if a next page exists. */
+/** Takes the keys of a page. `found` has more keys than the page if a next page exists. */
 export function firstKeys(found: readonly IndexedKey[], pageSize: number): Omit<KeyPage, 'totalCount'> {
   const { items, next } = firstOf(found, pageSize, positionOf)
   return { keys: items, next }
 }
 
-/** Returns the part of the range that is older than the cursor. */
 export const olderThan = (range: IndexRange, { before }: Page): IndexRange => {
   if (before === undefined) return range
   const to = below(before)

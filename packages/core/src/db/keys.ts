@@ -37,7 +37,7 @@ export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })
 /** The start of the last sweep, the time since which sweeps have run without a gap, and the remaining full sweeps. */
 export const sweepState = (): Key => ({ pk: 'PLATFORM', sk: 'SWEEP' })
 
-/** The progress of the removal of expired jobs. */
+/** The progress of the run that removes expired jobs. */
 export const jobRetention = (): Key => ({ pk: 'PLATFORM', sk: 'JOB-RETENTION' })
 
 /** The public keys of access tokens, or of tokens for modules. */
@@ -194,7 +194,7 @@ export const siteName = (organisationId: string, name: string): Key => ({
 })
 export const siteCount = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'SITE-COUNT' })
 
-/** Oldest first. The record includes the relay's last heartbeat, so that a page takes one query. */
+/** Oldest first. The record includes the relay's last heartbeat. */
 export const cluster = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER`,
   sk: clusterId,
@@ -204,7 +204,6 @@ export const organisationOf = (pk: string): string => pk.split('#')[1] ?? ''
 
 /** An offset index, which lets a list read any page without the preceding ones. */
 export const clusterOffsets = (organisationId: string): Key => ({ pk: `ORG#${organisationId}`, sk: 'CLUSTER-OFFSETS' })
-/** Numbers of clusters per type and status. */
 export const clusterStatusCounts = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'CLUSTER-STATUS-COUNTS',
@@ -214,7 +213,7 @@ export const clusterName = (organisationId: string, name: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER-NAME`,
   sk: fold(name),
 })
-/** The labels of a cluster. One partition holds those of all clusters, for selectors. */
+/** One partition holds the labels of all clusters, for selectors. */
 export const clusterLabels = (organisationId: string, clusterId: string): Key => ({
   pk: `ORG#${organisationId}#CLUSTER-LABELS`,
   sk: clusterId,
@@ -250,12 +249,10 @@ export const relayUpdate = (organisationId: string, updateId: string): Key => ({
 })
 export const isRelayUpdate = ({ pk }: Key): boolean => pk.endsWith('#RELAY-UPDATE')
 export const relayUpdatesOf = (organisationId: string): string => `${organisationId}#RELAY-UPDATES`
-/** The ids of the clusters of an update, in chunks. */
 export const relayUpdateMembers = (organisationId: string, updateId: string, chunk: number): Key => ({
   pk: `ORG#${organisationId}#RELAY-UPDATE#${updateId}`,
   sk: `MEMBERS#${chunk}`,
 })
-/** The id of the relay update that runs. */
 export const runningRelayUpdate = (organisationId: string): Key => ({
   pk: `ORG#${organisationId}`,
   sk: 'RUNNING-RELAY-UPDATE',
@@ -289,7 +286,7 @@ export const pendingDeliveriesOf = (organisationId: string, webhookId: string): 
 export const webhookDeliveries = (organisationId: string, webhookId: string): string =>
   `${organisationId}#${webhookId}#DELIVERIES`
 
-/** Jobs that wait for a cluster's relay, oldest first. */
+/** Waiting jobs that the cluster's record does not list, oldest first. */
 export const inbox = (clusterId: string, jobId: string): Key => ({ pk: `CLUSTER#${clusterId}#INBOX`, sk: jobId })
 
 /** The ULIDs of a batch and its jobs differ only in the last two characters, so that they share a partition. */
@@ -319,7 +316,6 @@ export const result = (organisationId: string, jobId: string): Key => ({
   ...jobDetails(organisationId, jobId),
   sk: 'RESULT',
 })
-/** Sorted by byte offset. */
 export const output = (organisationId: string, jobId: string, offset: number): Key => ({
   ...jobDetails(organisationId, jobId),
   sk: `OUTPUT#${String(offset).padStart(15, '0')}`,

@@ -1,8 +1,8 @@
 import { type Order } from './paging.ts'
 
 /**
- * Sorts a complete list by a text value of its items. Numbers in texts are compared numerically: `edge-9` comes before
- * `edge-10`. Items without a value come last, and items with equal values are sorted newest first.
+ * Sorts a complete list by a text value of its items. Numbers of up to 16 digits in texts are compared numerically:
+ * `edge-9` comes before `edge-10`. Items without a value come last. Items with equal values are sorted newest first.
  */
 
 interface Sortable {
@@ -49,5 +49,5 @@ const compareTexts = (one: string, other: string): number => (one === other ? 0 
 
 const naturalSortKey = (text: string): string => text.replaceAll(/\d+/g, (digits) => digits.padStart(16, '0'))
 
-/** Cuts a value, to limit the length of cursors. */
+/** Cuts a value to 40 characters, because cursors contain values. */
 export const cutSortText = (text: string): string => text.slice(0, 40).toWellFormed()

@@ -58,7 +58,7 @@ const invalidCursor = (path: string, message: string) =>
 export const below = (position: string): string =>
   `${position.slice(0, -1)}${String.fromCharCode(position.charCodeAt(position.length - 1) - 1)}~`
 
-/** Takes the items of a page. `items` has one item more if others follow. */
+/** Takes the items of a page. `items` has more items than the page if a next page exists. */
 export function firstOf<Item>(items: readonly Item[], pageSize: number, positionOf: (item: Item) => string) {
   const last = items[pageSize - 1]
   return {
@@ -67,10 +67,9 @@ export function firstOf<Item>(items: readonly Item[], pageSize: number, position
   }
 }
 
-/** The order of a list. A position contains the values that are compared. */
+/** The order of a list. A position contains the compared values. */
 export interface Order<Item> {
   positionOf: (item: Item) => string
-  /** Whether the item comes after a position. */
   isAfter: (item: Item, position: string) => boolean
 }
 

@@ -1,6 +1,6 @@
 import { type CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 
-/** The deployment and the local runner create the same table. Indexes project keys only, to keep writes cheap. */
+/** The deployment and the one-machine platform create the same table. */
 const tableAttributes = ['pk', 'sk', 'id', 'gsi1pk', 'gsi2pk', 'gsi3pk', 'duepk', 'duesk']
 
 export const tableIndexes = {

@@ -58,7 +58,7 @@ export async function callStore<Result>(call: Promise<Result>): Promise<Result> 
   }
 }
 
-/** Only this folder calls DynamoDB. Most writes are built here and executed by `transact.ts`. */
+/** Most writes are built here and executed by `transact.ts`. */
 
 export type Item = Record<string, unknown>
 
@@ -270,7 +270,7 @@ async function writeChunk(requests: WriteRequests): Promise<WriteRequests> {
   return response.UnprocessedItems?.[TableName] ?? []
 }
 
-/** Waits for a random time of at most 20 ms after the first attempt. The maximum doubles up to 640 ms. */
+/** Waits for a random time: at most 20 ms for attempt 1. The maximum doubles with each attempt, up to 640 ms. */
 export const backOff = (attempt: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, jitter() * 10 * 2 ** Math.min(attempt, 6))

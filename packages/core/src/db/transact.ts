@@ -15,9 +15,9 @@ export interface ConditionFailure {
 const maxAttempts = 10
 
 /**
- * Executes all writes or none, exactly once: after a lost response, the SDK retries with the same token. Retries after
- * throttling and after collisions with other writers. With `isTentative`, a collision instead counts as a failure of
- * the first condition. Returns the first failed condition, or throws the error of its write.
+ * Executes all writes or none, and no write twice: after a lost response, the SDK retries with the same token. Retries
+ * after throttling and after collisions with other writers. With `isTentative`, a collision instead counts as a failure
+ * of the first condition. Returns the first failed condition, or throws the error of its write.
  */
 export async function transact(
   writes: readonly WriteItem[],
@@ -76,7 +76,7 @@ async function send(
 
 const throttledCodes = ['ThrottlingError', 'ProvisionedThroughputExceeded']
 
-/** Removes the items of a range in several transactions, the last items first. Repeat an interrupted call. */
+/** Removes the items of a range in transactions of at most 50 items, the last items first. */
 export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
   let after: Item | undefined
   do {

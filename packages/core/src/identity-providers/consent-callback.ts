@@ -27,7 +27,7 @@ type ConsentOutcome = { consent: 'granted' | 'denied' } | { consent: 'error'; er
 interface ConsentContext {
   actor: Actor
   provider: ProviderRecord
-  /** The provider's client id when the consent was requested. */
+  /** The client id of the consent request, or the provider's current one if the response has no valid state. */
   clientId: string | undefined
   consumeWrites: readonly WriteItem[]
 }
@@ -62,7 +62,7 @@ async function findByState({ state = '' }: ConsentCallback, { address }: Origin)
   return { actor: system(provider.organisationId, address), provider, clientId: request.clientId, consumeWrites }
 }
 
-/** Finds the provider of a response without a valid state by its tenant. */
+/** Finds the provider by the tenant in a response without a valid state. */
 async function findByCaller(
   { tenant }: ConsentCallback,
   caller: Caller | undefined,

@@ -243,7 +243,7 @@ function updateUser(
 
 const isSameName = (one: string, other: string): boolean => keys.foldUsername(one) === keys.foldUsername(other)
 
-/** Returns the provider's name for the user, or the current name if that is invalid or taken. */
+/** Returns the provider's name for the user, or the current name if the provider's name is invalid or taken. */
 function newUsername({ username }: User, identity: ExternalIdentity, freeName: string | undefined): string {
   const name = usernameSchema.safeParse(identity.username).data
   return name !== undefined && (name === freeName || isSameName(name, username)) ? name : username

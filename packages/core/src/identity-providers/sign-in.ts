@@ -54,8 +54,8 @@ interface BrowserOrigin {
 }
 
 /**
- * `browsers` are the secrets that bind codes of identity providers to the browser. Errors and audit entries are the
- * same as for the API.
+ * `browsers` are the secrets that bind sign-in codes to the browser. Errors and audit entries are the same as for the
+ * API.
  */
 export async function startBrowserSession(
   { code, refreshToken, ...credentials }: BrowserSignIn,

@@ -33,7 +33,7 @@ async function reasonToSuspend(user: User, unreachableProviders: Set<string>): P
   if (provider === undefined || !isEnabledProvider(provider)) return undefined
   const isOverdue = now() >= lastConfirmationMs(user) + maxUnconfirmedTokenMs
   const overdueReason = isOverdue ? 'The identity provider has not confirmed the user for 30 days' : undefined
-  // An OpenID provider cannot be asked, because an API token has no refresh token.
+  // An OpenID provider cannot be asked, because no refresh token of the provider is stored with an API token.
   if (!hasPermanentId(user.subject) || unreachableProviders.has(user.authProvider)) return overdueReason
   const confirmation = await confirm(user, provider, undefined, undefined)
   if (confirmation.status === 'withdrawn') return confirmation.reason

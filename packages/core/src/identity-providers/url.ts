@@ -17,8 +17,8 @@ export const fieldError = (field: string, code: string, message: string): ErrorD
 })
 
 /**
- * Plain http requires an entry in `PLAT_OUTBOUND_ALLOW`. Throws `url_not_allowed` for private addresses and for URLs
- * with credentials.
+ * Plain http and private addresses require an entry in `PLAT_OUTBOUND_ALLOW`. Throws `url_not_allowed` for private
+ * addresses without an entry and for URLs with credentials.
  */
 export function httpAddressErrors(field: string, address: string): ErrorDetail[] {
   const url = parsePublicUrl(address)
@@ -32,7 +32,10 @@ export function httpAddressErrors(field: string, address: string): ErrorDetail[]
 
 const ldapPorts: Record<string, number> = { 'ldap:': 389, 'ldaps:': 636 }
 
-/** Returns scheme, host and port, or undefined if invalid. Throws `url_not_allowed` for private addresses. */
+/**
+ * Returns scheme, host and port, or undefined if invalid. Throws `url_not_allowed` for private addresses that are not
+ * in `PLAT_OUTBOUND_ALLOW`.
+ */
 export function ldapAddress(address: string): string | undefined {
   const { protocol, host, port, pathname, search, hash, username, password } = new URL(address)
   const disallowedParts = pathname.replace(/^\/$/, '') + search + hash + username + password

@@ -10,12 +10,11 @@ const organisationLimit = 20_000
 const pageSize = 1000
 
 /**
- * At most this number of queued and running jobs is read per organisation. If there are as many, a total of running
- * jobs above zero is sufficient.
+ * At most this many queued and running jobs are read per organisation. If the limit is reached, a positive total of
+ * running jobs is sufficient.
  */
 const readLimit = 1000
 
-/** The number of organisations whose jobs are read at the same time. */
 const organisationsPerRead = 50
 
 /**

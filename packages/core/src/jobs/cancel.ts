@@ -11,7 +11,8 @@ import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { wakeRelay } from '../aws/wake-relay.ts'
 
 /**
- * A running job ends this long after the request to cancel it, even if the relay has not confirmed the cancellation.
+ * The sweep ends a running job this long after the request to cancel it, if the relay has not confirmed the
+ * cancellation.
  */
 export const cancelConfirmMs = 60_000
 /** A transaction has at most 100 writes; a job needs up to three. */

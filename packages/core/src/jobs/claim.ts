@@ -18,15 +18,17 @@ import { recordStart } from './start.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 const longestIntervalSeconds = Math.max(config.PLAT_HEARTBEAT_INTERVAL_SECONDS, config.PLAT_CHANNEL_HEARTBEAT_SECONDS)
-/** A lease expires this long after its last renewal, but not before a silent cluster is Degraded. */
+/**
+ * A lease expires this long after its last renewal. The time is at least that after which a silent cluster is Degraded.
+ */
 const leaseMs = Math.max(600_000, heartbeatTimeouts(longestIntervalSeconds).degradedMs)
-/** A heartbeat renews only leases older than this, so that most heartbeats write nothing. */
+/** A heartbeat renews a lease only if its last renewal is older than this, which saves writes. */
 const renewAfterMs = 150_000
 /** The platform ends a job this long after its time limit if the relay has not. */
 const timeoutGraceMs = 60_000
 const statementSeconds = 600
 const maxClaimKeyLength = 200
-/** Limits of one heartbeat. The response is larger than the payloads, and a function returns at most 6 MB. */
+/** Limits of one heartbeat, whose response is larger than the payloads and must fit into 6 MiB. */
 const maxClaims = 10
 const maxPayloadBytes = 1_048_576
 
@@ -130,7 +132,7 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
   }
   const runningJob = { ...job, ...startFields }
   const nextCheckMs = nextCheckWhileRunning(runningJob, 0)
-  // A scheduled check that is not later than this one schedules the next check itself.
+  // An existing check that is due by `nextCheckMs` schedules the next check itself.
   const isChecked = job.duesk !== undefined && keys.dueTimeOf(job.duesk) <= nextCheckMs
   const due = isChecked ? {} : keys.due(job.id, nextCheckMs)
   const change = { set: { ...startFields, ...due } }
@@ -147,10 +149,9 @@ type HeartbeatClaims = NonNullable<HeartbeatResponse['claims']>
 type HeartbeatClaimRequest = Pick<Heartbeat, 'freeSlots' | 'statementKey'> & { claimKey: string }
 
 /**
- * Claims the oldest jobs of the inbox. The same key returns the same claims until the relay reports the jobs as running
- * or they have ended. `cluster` is the record that this heartbeat has written, without the listed jobs that the relay
- * reports as running, so the request is neither a replay nor from another relay. Returns undefined if the jobs must be
- * claimed one by one.
+ * Claims the oldest jobs of the inbox. A repeated `claimKey` also returns its earlier claims, until the relay reports
+ * the jobs as running or they have ended. `cluster` must be the record that this heartbeat has written, without the
+ * listed jobs that the relay reports as running. Returns undefined if the relay must claim the jobs one by one.
  */
 export async function claimWaiting(
   caller: RelayCaller,
@@ -183,7 +184,7 @@ export async function claimWaiting(
   const jobIds = startedJobs.map(({ runningJob }) => runningJob.id)
   if (jobIds.length > 0) await enqueueStarts(caller.organisationId, jobIds)
   const claims = await responsesTo([...repeatedJobs, ...startedJobs], statementKey)
-  // If no job was claimable, for example after their expiry, another heartbeat would find none either.
+  // If no job was claimable, for example because all have expired, another heartbeat would not find one either.
   const hasClaimed = startedJobs.length > 0 || claimableJobs.length > 0
   return { claims, moreJobs: hasClaimed && waitingCount > startedJobs.length }
 }
@@ -191,7 +192,7 @@ export async function claimWaiting(
 type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
 
-/** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that were changed concurrently. */
+/** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that `claimKey` has not claimed. */
 async function startListed(caller: RelayCaller, waiting: readonly Waiting[], claimKey: string): Promise<Started[]> {
   const startedJobs = waiting.map(async ({ job, payload }) => {
     const { change, condition } = startOf(job, caller.relayId, claimKey)

@@ -62,7 +62,7 @@ function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
   return isSuccess ? ({ status: 'Completed' } as const) : ({ status: 'Failed', statusReason: 'exit_nonzero' } as const)
 }
 
-/** The effects of `finishWrites`, including those of a start that is not yet recorded. */
+/** Returns the effects of `finishWrites`, including those of a start that is not yet recorded. */
 export function effectsOfStartAndFinish(job: JobRecord, end: JobEnd) {
   const [start, finish] = [effectsOfStart(job), effectsOfFinish(job, end)]
   return {
@@ -79,7 +79,6 @@ export const finishWrites = (
     keys.job(job.organisationId, job.id),
     {
       set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: now() },
-      // These attributes are needed only while the job runs.
       remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs', 'isStartPending'],
     },
     // `outputBytes` has changed if output arrived since the job was read; the result must include the output.

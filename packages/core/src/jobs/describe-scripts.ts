@@ -1,11 +1,11 @@
 import { sha256 } from '../id.ts'
 
-/** The number of hashes that fit into the detail of an audit entry. */
+/** The maximum number of scripts that the detail of an audit entry lists. */
 const maxListed = 20
 
 /**
- * Returns the SHA-256 and size of each distinct script, for the audit trail. If there are more than twenty, lists
- * twenty and adds one hash of the complete list.
+ * Returns the SHA-256 and size of each distinct script, for the audit trail. Above `maxListed` scripts, lists only the
+ * first ones and adds a hash of the complete list.
  */
 export function describeScripts(scripts: readonly string[]): string {
   const descriptions = [...new Set(scripts)].map(

@@ -10,8 +10,8 @@ import { type JobRecord } from './record.ts'
  * which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
  *
  * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was
- * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. A listed
- * job may therefore be running: only its own record decides.
+ * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. A listed job
+ * may therefore be running: only its own record decides whether it waits.
  */
 
 type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
@@ -47,7 +47,7 @@ export function withoutReported(cluster: ClusterRecord, runningIds: readonly str
   return { ...cluster, listedJobs: new Set([...cluster.listedJobs].filter((id) => !runningIds.includes(id))) }
 }
 
-/** Returns the ids of listed jobs, then those of other waiting jobs, each in order of age. */
+/** Returns at most `limit` ids: those of listed jobs, oldest first, then those of other waiting jobs, oldest first. */
 export async function waitingIn({ id, waitingJobs, listedJobs }: ClusterRecord, limit: number): Promise<string[]> {
   const listed = [...listedJobs].toSorted().slice(0, limit)
   if (waitingJobs <= 0 || listed.length === limit) return listed

@@ -93,7 +93,7 @@ async function checkTargets(caller: Caller, clusterId: string, targets: readonly
   const [item] = await readWithRights(caller, [keys.nodes(organisationId, clusterId)])
   const nodeIds = new Set(parseNodes(item).map(({ id }) => id))
   if (targets.every((id) => nodeIds.has(id))) return
-  // An unknown cluster must be reported before its nodes.
+  // The error for an unknown cluster takes precedence over the error for its nodes.
   const existing = item ?? (await get(keys.cluster(organisationId, clusterId)))
   throw platformError(existing === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
 }
@@ -186,7 +186,7 @@ const maxBytesBesidesScript = 196_608
 /** An item of the store has at most 400 KiB. */
 const maxStoredBytes = 390_000
 
-/** `text` is the JSON that the relay receives. */
+/** `text` is the payload as JSON. */
 export interface SubmittedPayload extends InvokeScriptPayload {
   text: string
 }

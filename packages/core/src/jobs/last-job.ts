@@ -7,7 +7,7 @@ import { getConsistent } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { parseJob, titleOf } from './record.ts'
 
-/** Returns a page of clusters. With `include`, one more request reads the last job of each cluster. */
+/** Returns a page of clusters. With `include`, also reads the last job of each cluster. */
 export async function listClusters(
   caller: Caller,
   { include, ...query }: ClusterQuery & { include?: 'lastJob' | undefined },

@@ -26,7 +26,7 @@ import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
 import { isOperation, type OperationRecord, parseOperation } from '../operations/record.ts'
 import { operationSummary } from '../operations/view.ts'
 
-/** Pages list the newest jobs first. They lag behind writes like the indexes, and totals like the projections. */
+/** Pages list the newest jobs first. The indexes and the projected totals lag behind writes. */
 
 export interface JobFilter {
   clusterId?: string | undefined
@@ -35,7 +35,6 @@ export interface JobFilter {
   batchId?: string | undefined
   /** Id or username. */
   createdBy?: string | undefined
-  /** Part of the title. */
   name?: string | undefined
   /** Inclusive. */
   since?: string | undefined
@@ -48,9 +47,9 @@ const maxSearchedRecords = 1000
 const maxSearchedKeys = 10_000
 
 /**
- * A batch filter reads all jobs of the batch. Filters for both cluster and status read both indexes. The index does not
- * distinguish queued from running jobs, so a filter for one of them reads the records up to the page. Filters for
- * submitter, name or time search a limited number of jobs.
+ * A filter for a batch reads all its jobs. Other filters for submitter, name or time search a limited number of jobs.
+ * Without such a filter, a filter for both cluster and status reads both indexes. The index of statuses does not
+ * distinguish Queued from Running jobs, so a filter for one of these statuses reads the records.
  */
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobFilter & PageQuery) =>
   paged(['jobs', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
@@ -153,8 +152,8 @@ const timeRange = ({ since, until }: JobFilter): { from?: string; to?: string } 
 const firstIdAt = (time: string): string => idsBefore('job', Math.max(0, Date.parse(time)))
 
 /**
- * A page considers a limited number of jobs. If too few of them match, its cursor continues after the last one that was
- * considered.
+ * A page considers a limited number of jobs. If too few of them match to fill the page, the cursor continues after the
+ * last job that was considered.
  */
 async function search(organisationId: string, range: IndexRange, filter: JobFilter, page: Page): Promise<JobMatches> {
   const { clusterId, status, type, createdBy, name } = filter

@@ -15,7 +15,6 @@ import type { JobRecord } from './record.ts'
 export interface Chunk extends ByteRange {
   nodeId: string
   stream: OutputChunk['stream']
-  /** Time at which the chunk was received. */
   atMs?: number | undefined
 }
 
@@ -62,7 +61,9 @@ const chunkView = ({ offset, nodeId, stream, bytes, atMs }: Chunk): OutputChunk 
   ...optionalTimestamp('at', atMs),
 })
 
-/** Omits a time that equals the previous one, because many small chunks would exceed the response limit. */
+/**
+ * Omits a time that equals the previous one, because the times of many small chunks could exceed the response limit.
+ */
 export const chunkViews = (chunks: readonly Chunk[]): OutputChunk[] =>
   chunks.map(chunkView).map(({ at, ...chunk }, index, all) => (at === all[index - 1]?.at ? chunk : { ...chunk, at }))
 
@@ -77,7 +78,6 @@ export function parseChunkViews(views: readonly OutputChunk[], firstAtMs?: numbe
 
 const StoredResult = z.object({ chunks: z.array(OutputChunk).optional() })
 
-/** Returns all output if it is part of the job's record, otherwise undefined. */
 function chunksInRecord({ result, completedAtMs }: JobRecord): Chunk[] | undefined {
   const { chunks } = result === undefined ? {} : StoredResult.parse(JSON.parse(result))
   return chunks && parseChunkViews(chunks, completedAtMs)

@@ -1,12 +1,12 @@
 /**
- * The first 256 KiB and the last 768 KiB of a job's output are retained. Where output is missing, the ranges beside the
- * gap are cut at the end of a line, and text has a line with the number of missing bytes.
+ * The first 256 KiB and about the last 768 KiB of a job's output are retained. Where output is missing, the ranges
+ * beside the gap are cut at the end of a line, and the joined text has a line with the number of missing bytes.
  */
 
 export const headBytes = 262_144
 export const tailBytes = 786_432
 
-/** A line that is longer than this is cut in the middle. */
+/** A line that is longer than this may be cut in the middle. */
 const lineSearchBytes = 8192
 const newline = 0x0a
 /** The lines that mark gaps must fit into 1 MiB too. */
@@ -48,7 +48,7 @@ export function separateRanges<Range extends ByteRange>(ranges: readonly Range[]
       start > expectedOffset ? lineStart(bytes) : 0,
       index < runs.length - 1 ? lineEnd(bytes) : bytes.length,
     ]
-    // A run without a whole line stays as it is.
+    // A run of which nothing would remain is not cut.
     const [keepFrom, keepTo] = first < last ? [first, last] : [0, bytes.length]
     return run
       .map((range) => clip(range, start + keepFrom, start + keepTo))
@@ -139,7 +139,7 @@ export function fitToResponse(text: string, maxBytes: number): string {
 }
 
 /**
- * The size of a value in a function's response, which contains the body as a JSON string within JSON: a quote becomes
- * four characters, a control character seven.
+ * Returns the size of a value in a function's response, which contains the body as a JSON string within JSON: a quote
+ * becomes four characters, a control character seven.
  */
 export const encodedSize = (value: unknown): number => Buffer.byteLength(JSON.stringify(JSON.stringify(value)))

@@ -84,7 +84,7 @@ function appendWrites(job: JobRecord, { seq, leaseId }: OutputReport, chunks: Ch
 
 /** Returns the new `outputPaidAtMs`. Throws `rate_limited` if the job exceeds its rate and the allowed burst. */
 function nextPaidAtMs({ outputPaidAtMs }: JobRecord, chunks: readonly Chunk[]): number {
-  // After the clock was set back, the stored time is far in the future.
+  // A time far in the future was stored before the clock was set back.
   const isPlausible = outputPaidAtMs - now() <= maxBurstMs + 1000
   const paidAtMs = isPlausible ? Math.max(now(), outputPaidAtMs) : now()
   const aheadMs = paidAtMs - now()
@@ -116,12 +116,11 @@ export async function readBytes(caller: Caller, jobId: string, offset: number) {
 }
 
 /**
- * Reads the output of at most `maxCalls` calls. Never waits for output, because a waiting request would occupy an
- * execution environment of Lambda.
+ * Reads the output from an offset. `maxCalls` limits the calls that begin at the offset or later. Never waits for
+ * output, because a waiting request would occupy an execution environment of Lambda.
  */
 async function outputFrom({ organisationId }: Caller, jobId: string, offset: number, maxCalls: number) {
   const lookup = await findJob(organisationId, jobId, () => findStoredJob(organisationId, jobId))
-  // Operations report steps instead of output.
   if ('operation' in lookup) return outputOfOperation(lookup.operation, offset)
   const { job } = lookup
   const chunks = offset >= job.outputBytes ? [] : await readFrom(job, offset, maxCalls)

@@ -13,7 +13,7 @@ import { transitionOf } from '../outbox/record.ts'
 
 const PurgeMarker = z.object({ organisationId: z.string(), clusterId: z.string(), removedAtMs: z.number() })
 
-/** Limits the time that one cluster takes in a sweep. */
+/** Limits the time that a sweep spends on the jobs of one cluster. */
 const purgeTimeMs = 5000
 /** A cluster's jobs may appear in the index late, so a removed cluster is checked for at least this long. */
 const indexLagMs = 60_000

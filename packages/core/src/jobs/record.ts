@@ -27,7 +27,6 @@ export const JobRecord = z.object({
   statusReason: z.enum(statusReasons).optional(),
   timeoutSeconds: z.number(),
   createdAtMs: z.number(),
-  /** The name of the job or its batch. The reason of a batch is stored with the batch only. */
   name: z.string().optional(),
   /** Title of the script, unless there is a name or the record contains a short payload. */
   title: z.string().optional(),
@@ -36,7 +35,7 @@ export const JobRecord = z.object({
   expiresAtMs: z.number(),
   /** Set for jobs of a batch, and if the delivery timeout does not start at the creation. */
   deliverWithinSeconds: z.number().optional(),
-  /** Set until the batch releases the job into the inbox of its cluster. */
+  /** Removed when the batch releases the job into the inbox of its cluster. */
   isThrottled: z.literal(true).optional(),
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
@@ -62,9 +61,8 @@ export const JobRecord = z.object({
   result: z.string().optional(),
   /** Absent without a result, and if a node was stopped and no node failed. */
   exitCode: z.number().optional(),
-  /** In the record, like the exit code, so that a batch can be grouped by its results. */
+  /** In the record, like the exit code, so that the jobs of a batch can be grouped by their results. */
   outputSha256: z.instanceof(Uint8Array).optional(),
-  /** The sort key of the sweep's index. */
   duesk: z.string().optional(),
   lateResult: z.object({ outcome: z.string(), exitCode: z.number().nullable(), reportedAtMs: z.number() }).optional(),
 })

@@ -11,9 +11,9 @@ import { type JobRecord } from './record.ts'
 import { type Chunk, chunkViews, fromItem, parseChunkViews, readChunks } from './output-item.ts'
 import { encodedSize, fitToResponse, joinRanges, retainedRanges, separateRanges } from './output-range.ts'
 
-/** A result includes the output if it is at most 32 KiB, so that reading such a result needs no output items. */
+/** A result includes small output, so that reading the result needs no output items. */
 
-/** Smaller results are part of the job's record. */
+/** Results up to this size are part of the job's record. */
 const maxRecordBytes = 1024
 const maxInlineBytes = 32_768
 /** Many small chunks need much more space than their text. */

@@ -16,8 +16,8 @@ import { isTerminal, type JobRecord, parseJob } from './record.ts'
 
 /**
  * Removes jobs whose retention has ended. The totals count every job, so the items must be removed by the code and not
- * by the store's `ttl`. Once an hour, a round visits every organisation. Sweeps continue the round, each for a
- * limited time.
+ * by the store's `ttl`. A round visits every organisation. The next round starts an hour after the previous one, or at
+ * once if that left a backlog. Each sweep continues the round for a limited time.
  */
 
 const roundMs = 3_600_000

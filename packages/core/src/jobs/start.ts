@@ -13,7 +13,9 @@ import { jobEventData, type JobRecord, parseRelayed } from './record.ts'
 
 type Started = Pick<JobRecord, 'isStartPending' | 'startedAtMs' | 'relayId'> & Parameters<typeof jobEventData>[0]
 
-/** Returns no effects if the start is already recorded. Use them in the transaction that removes `isStartPending`. */
+/**
+ * Returns no effects if the start is already recorded. Callers must remove `isStartPending` in the same transaction.
+ */
 export function effectsOfStart(job: Started) {
   if (!job.isStartPending) return { events: [], transitions: [] }
   const data = { ...jobEventData(job), relayId: job.relayId ?? '' }

@@ -41,7 +41,6 @@ function entriesOf(item: Item, attribute: Attribute): [string, string][] {
 
 const userLabelsOf = (item: Item): Labels => Object.fromEntries(entriesOf(item, 'labels'))
 
-/** Returns the labels of all three attributes. */
 export const parseLabels = (item: Item | undefined): Labels =>
   item === undefined
     ? {}
@@ -70,7 +69,8 @@ export const createLabelsWrite = (
 
 /**
  * Merges a change into the labels that were read, and derives labels again if `site` is present. Returns undefined if
- * nothing changes. Throws `limit_reached` for too many labels. The write fails if the labels have changed since.
+ * nothing changes. Throws `limit_reached` for too many labels. The write fails if an attribute that it sets has
+ * changed.
  */
 export function changeLabelsWrite(
   { organisationId, id, type }: ClusterOfLabels,
@@ -136,7 +136,6 @@ export async function labelsBetween(
 export const matchesText = (selector: string | undefined, labels: Labels = {}): boolean =>
   selector === undefined || matchesSelector(parseSelector(selector), labels)
 
-/** For the audit trail. */
 export function describeLabels(change: LabelChange): string {
   const texts = Object.entries(change).map(([key, value]) => (value === null ? `-${key}` : `${key}=${value}`))
   const text = texts.join(', ')

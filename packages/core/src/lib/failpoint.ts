@@ -2,8 +2,8 @@ import { writeSync } from 'node:fs'
 import { config } from '../config.ts'
 
 /**
- * A test can kill, hang or break the process at a failpoint. `PLAT_FAILPOINT` is `<name>=kill`, `=hang` or `=throw`,
- * and `@<n>` selects the n-th hit.
+ * A test can kill the process, wait forever or throw an error at a failpoint. `PLAT_FAILPOINT` is `<name>=kill`,
+ * `<name>=hang` or `<name>=throw`, and the suffix `@<n>` selects the n-th hit.
  */
 
 const [, armedName, effect, hitNumber] = /^([\w.-]+)=(kill|hang|throw)(?:@(\d+))?$/.exec(config.PLAT_FAILPOINT) ?? []

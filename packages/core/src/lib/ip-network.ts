@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** The /24 network of an IPv4 address or the /56 network of an IPv6 address, which one customer usually controls. */
+/** Returns the /24 network of an IPv4 address or the /56 network of an IPv6 address, as a key for rate limits. */
 export function signInNetworkOf(address: string): string {
   const [plain = ''] = address.split('%')
   if (!ipaddr.isValid(plain)) return address

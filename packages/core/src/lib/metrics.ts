@@ -17,7 +17,7 @@ export const metricUnits = {
   RateLimited: 'Count',
   MessagesProcessed: 'Count',
   MessagesFailed: 'Count',
-  /** The duration of the slowest message. */
+  /** The time in which a queue batch was processed. */
   BatchDuration: 'Milliseconds',
   ScheduledRuns: 'Count',
   ScheduledRunFailures: 'Count',
@@ -66,7 +66,6 @@ export async function withMetrics<Result>(work: () => Promise<Result>): Promise<
   }
 }
 
-/** The trace id links a metric to the request's log. */
 function metricLine(values: Values): object {
   const traceId = currentTraceId()
   const Metrics = [...values.keys()].map((Name) => ({ Name, Unit: metricUnits[Name] }))

@@ -47,7 +47,7 @@ function unknownNames(
   })
 }
 
-/** The member names of the object at a path of the schema. */
+/** Returns the member names of the object at a path of the schema; empty for other types. */
 function memberNames(schema: z.core.$ZodType, [head, ...rest]: readonly PropertyKey[]): string[] {
   if (schema instanceof z.ZodObject) {
     const shape: Record<string, z.core.$ZodType> = schema.shape
@@ -83,7 +83,6 @@ function editDistance(a: string, b: string): number {
   return previous.at(-1) ?? 0
 }
 
-/** Parses a request body, or its part at the path `parentPath`. */
 export const parseBody = <Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

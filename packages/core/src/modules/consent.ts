@@ -11,8 +11,8 @@ import { isInstalled, readModules } from './module.ts'
 import { isModuleId, type ModuleRecord, parseModule, publisherOf } from './record.ts'
 
 /**
- * The events of an organisation that a module may receive. Without a decision of an administrator, it receives none. A
- * decision applies only to releases of the module's publisher at that time, even after the module is reinstalled.
+ * The events of an organisation that a module may receive: none until an administrator enables the module. A consent
+ * applies only to releases of the module's publisher at that time, also after a reinstallation.
  */
 
 const Consent = z.object({ enabled: z.boolean(), events: z.array(z.string()), publisher: z.string().optional() })
@@ -123,7 +123,6 @@ const consentView = (module: ModuleRecord, { enabled, events }: Consent): Organi
   declaredEvents: declaredEvents(module),
 })
 
-/** Shows a module that was uninstalled after an administrator had allowed events. */
 const viewOfAbsent = (id: string, { enabled, events }: Consent = noConsent): OrganisationModule => ({
   id,
   name: id,

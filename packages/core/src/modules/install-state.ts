@@ -6,7 +6,6 @@ import { type ModuleRoutes, parseRoutes } from './routes.ts'
 import { type ModuleRecord, parseModule } from './record.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 
-/** `module.jobId` is set while an operation changes the module. */
 export interface InstallState {
   module: ModuleRecord | undefined
   routes: ModuleRoutes

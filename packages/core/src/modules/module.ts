@@ -22,7 +22,7 @@ import {
   type StoredCheck,
 } from './record.ts'
 
-/** Modules belong to the platform, so all organisations see the same ones. */
+/** Modules belong to the platform, so all organisations see the same modules. */
 
 export interface InstalledModules {
   modules: readonly ModuleRecord[]

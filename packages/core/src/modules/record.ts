@@ -7,7 +7,6 @@ import { jsonString } from '../lib/validate.ts'
 /** The description of a deployment by the runtime that created it. Contains no secrets. */
 export const Deployment = z.object({
   runtime: z.enum(['process', 'container', 'lambda']),
-  /** Describes for users how the module is isolated from the platform. */
   isolation: z.string(),
   /** The caller chooses the id, so that a deployment can be repeated. */
   id: z.string(),
@@ -40,7 +39,7 @@ export type ModuleRelease = z.infer<typeof ModuleRelease>
 export const ownKeyName = 'this platform'
 
 /**
- * The key that signed a release, or the repository of an unverified release. Consents to a module apply only to
+ * Returns the key that signed a release, or the repository of an unverified release. Consents to a module apply only to
  * releases of the same publisher.
  */
 export const publisherOf = ({ isVerified, verifiedBy, repository }: ModuleRelease): string =>

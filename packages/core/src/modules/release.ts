@@ -116,6 +116,5 @@ const unreachableError = (error: RegistryError): PlatformError =>
 
 const maxMessageLength = 1000
 
-/** Limits text that comes from registries and images. */
 const limitedError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
   new PlatformError(code, message.slice(0, maxMessageLength).toWellFormed(), {}, { cause })

@@ -14,14 +14,12 @@ const RouteReservation = z.object({
   apiBasePath: z.string(),
   deployment: Deployment.optional(),
   subscriptions: z.array(z.string()).optional(),
-  /** The publisher of the deployed release. */
   publisher: z.string().optional(),
-  /** The permissions that the module requires. Of the permissions of a caller, the module receives only these. */
+  /** The permissions that the module requires. Of a caller's permissions, only these are passed to the module. */
   permissions: z.array(z.string()).optional(),
 })
 export type RouteReservation = z.infer<typeof RouteReservation>
 
-/** `revision` detects concurrent changes. */
 export interface ModuleRoutes {
   revision: number
   reservations: ReadonlyMap<string, RouteReservation>
@@ -54,7 +52,7 @@ export const reserveRoutesWrite = (
     revision === 0 ? { revision: { absent: true } } : { revision: { is: revision } },
   )
 
-/** An item has at most 400 KB; the remaining space is for subscriptions of modules that are being installed. */
+/** An item has at most 400 KiB; the remaining space is for subscriptions of modules that are being installed. */
 const maxReservationBytes = 330_000
 
 export function checkCapacity({ reservations }: ModuleRoutes): void {

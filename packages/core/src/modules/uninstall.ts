@@ -13,7 +13,10 @@ import { newOperation, queueChange } from '../operations/operation.ts'
 import { enqueueOperation } from '../aws/queues.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 
-/** Removes the routes of a module at once; an operation then stops and removes the module, even if it has failed. */
+/**
+ * Removes the routes of a module at once. An operation then stops and removes the module. Failed modules can be
+ * uninstalled too.
+ */
 export async function uninstall(caller: Caller, moduleId: string): Promise<UninstallAccepted> {
   if (!isModuleId(moduleId)) throw platformError('module_not_found')
   return retryOnConflict(async () => {

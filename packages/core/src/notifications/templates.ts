@@ -33,7 +33,6 @@ const statuses = {
 type NotifiedStatus = keyof typeof statuses
 export const isNotifiedStatus = (status: string): status is NotifiedStatus => Object.hasOwn(statuses, status)
 
-/** Returns the status that notifications of this type report. */
 export const statusOfType = (type: string): NotifiedStatus | undefined =>
   Object.keys(statuses)
     .filter(isNotifiedStatus)

@@ -2,7 +2,7 @@ import { now } from '../clock.ts'
 import { releaseForRetry, operationLeaseMs, renewLease } from './operation.ts'
 import { type OperationRecord, type StoredStep } from './record.ts'
 
-/** Long work, such as lifecycle hooks and image downloads, renews the lease at this interval. */
+/** Each attempt renews its lease at this interval. */
 const renewalIntervalMs = operationLeaseMs / 6
 
 /**

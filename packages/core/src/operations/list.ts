@@ -33,7 +33,7 @@ async function readOperations(operationKeys: readonly keys.Key[]): Promise<Opera
   return items.filter((item) => item !== undefined).map(parseOperation)
 }
 
-/** Reads the keys of all jobs from the newest one to the page, because the index cannot exclude operations. */
+/** If operations exist, reads the keys of all jobs from the newest one to the page, because the index includes both. */
 export async function pageWithoutOperations(
   organisationId: string,
   range: IndexRange,

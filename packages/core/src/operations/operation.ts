@@ -18,7 +18,7 @@ import { submitterOf } from '../submitter.ts'
  */
 
 export const operationLeaseMs = config.PLAT_OPERATION_LEASE_SECONDS * 1000
-/** Longer than the pauses between attempts, which also set the end of the lease. */
+/** At least as long as the pauses between attempts, which also set the end of the lease. */
 const maxLeaseMs = Math.max(operationLeaseMs, 60_000)
 
 const isLeased = ({ leaseUntilMs }: OperationRecord): boolean => isAhead(leaseUntilMs, maxLeaseMs)
@@ -127,7 +127,6 @@ export async function releaseForRetry(
   if (failure) throw new LeaseLost(operation.id)
 }
 
-/** `outcome` is a message for users. */
 export interface OperationEnd {
   status: 'Completed' | 'Failed'
   outcome: string
@@ -164,7 +163,7 @@ function finishStep(step: StoredStep, status: OperationEnd['status']): StoredSte
   return step.status === 'Pending' ? { ...step, status: 'Skipped' } : step
 }
 
-/** The operation's message may have been lost, or its worker may have failed. */
+/** Enqueues an operation without a lease: its message may have been lost, or its worker may have failed. */
 export async function requeueIfStalled(operation: OperationRecord): Promise<void> {
   const { organisationId, id, type, status, leaseUntilMs } = operation
   const isTerminal = isOperationTerminal(operation)

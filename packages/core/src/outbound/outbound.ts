@@ -12,8 +12,8 @@ import { parseAllowlist, hostPortOf } from '../lib/settings/allowlist.ts'
 import { version } from '../lib/version.ts'
 
 /**
- * Only this file makes outbound calls. URLs from API callers must not reach private networks. Resolved addresses are
- * checked when connecting, which prevents DNS rebinding. Redirects are returned and not followed.
+ * Guards calls to URLs from API callers, which must not reach private networks. Resolved addresses are checked when
+ * connecting, which prevents DNS rebinding. Redirects are returned and not followed.
  */
 
 interface OutboundRequest {
@@ -90,7 +90,7 @@ export async function outboundFetch(
   })
 }
 
-/** For protocols other than HTTP. The signal closes the connection. Throws `OutboundError`. */
+/** For protocols other than HTTP. Aborting the signal closes the connection. Throws `OutboundError`. */
 export async function outboundConnect(
   { href }: URL,
   signal: AbortSignal,

@@ -15,7 +15,7 @@ import { compress, decompress } from '../lib/compression.ts'
  */
 
 const retentionSeconds = 24 * 3600
-/** Larger responses are not stored, because they may not fit into an item. */
+/** `storeResponse` does not store larger responses, because they may not fit into an item. */
 const maxResponseBytes = 390_000
 
 export interface StoredResponse {
@@ -48,7 +48,10 @@ export async function findStoredResponse(
   return response
 }
 
-/** Also replaces an expired response. Throws `conflict` if an unexpired one is stored. */
+/**
+ * Returns the write of a response, which also replaces an expired one. The write throws `conflict` if an unexpired
+ * response is stored.
+ */
 export function storeResponseWrite(caller: Caller, request: IdempotentRequest, response: StoredResponse): WriteItem {
   const { key, fingerprint } = request
   const item = {
@@ -61,8 +64,8 @@ export function storeResponseWrite(caller: Caller, request: IdempotentRequest, r
 }
 
 /**
- * For use cases without a change, which are safe to repeat. Returns the stored response if a concurrent repeat was
- * faster.
+ * Stores the response of a request without a change, which is safe to repeat. Returns the stored response if a
+ * concurrent repeat was faster.
  */
 export async function storeResponse(
   caller: Caller,

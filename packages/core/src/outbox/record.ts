@@ -6,8 +6,8 @@ import { type Item, query } from '../db/table.ts'
 import { compress, decompress } from '../lib/compression.ts'
 
 /**
- * A change writes an outbox record in its transaction, with its audit entry and events. Projections process it later
- * (`run-projections.ts`).
+ * A change writes an outbox record in its transaction, with its audit entry and events. Projections process the record
+ * later (`run-projections.ts`).
  */
 
 const actorKinds = ['user', 'relay', 'system'] as const
@@ -71,7 +71,7 @@ export type OutboxRecord = z.infer<typeof RecordBody> & { id: string; organisati
 export type StoredOutboxEvent = z.infer<typeof StoredEvent>
 
 export interface Effects {
-  /** `action` is `<noun>.<verb>`, `resource` an id. `isExtra` marks audit entries that callers append. */
+  /** `action` is `<noun>.<verb>`, `resource` usually an id. `isExtra` marks audit entries that callers append. */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
   events?: readonly ((EventOf | ModuleEvent) & { atMs?: number | undefined })[]
   transitions?: readonly JobTransition[]

@@ -25,10 +25,10 @@ import { oldestRecords, type OutboxRecord, parseRecord } from './record.ts'
 
 /**
  * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
- * deliveries. Steps before and after the transaction may repeat; the transaction itself writes the projected data, and
- * the ids of the records and the number of the run to the item of counts. The records are removed after it, because
- * removals in a transaction cost twice as much. After a crash in between, the next run finds the ids and removes the
- * records.
+ * deliveries. Steps before the transaction may repeat, and steps after it may be lost. The transaction writes the
+ * projected data, and the ids of the records and the number of the run to the item of counts. The records are removed
+ * after the transaction, because removals in a transaction cost twice as much. After a crash in between, the next run
+ * finds the ids and removes the records.
  */
 
 export interface Projection {
@@ -39,7 +39,7 @@ export interface Projection {
   writes?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<readonly WriteItem[]>
   /** Like `writes`, with a change of the item of counts, which the projections share. */
   countedWrites?: (organisationId: string, records: readonly OutboxRecord[], counts: Item) => CountedWrites
-  /** This step may be repeated or lost. */
+  /** This step may be lost. */
   afterCommit?: (organisationId: string, records: readonly OutboxRecord[]) => Promise<void>
 }
 
@@ -56,7 +56,7 @@ const maxEvents = 60
 const maxConflicts = 12
 
 /**
- * Projects the oldest records first, until `elapsedMs` exceeds `endMs`. Safe to run concurrently. Returns whether no
+ * Projects the oldest records first, until `elapsedMs()` exceeds `endMs`. Safe to run concurrently. Returns whether no
  * work is left for this worker: the outbox is empty, or another worker continues.
  */
 export async function runProjections(
@@ -201,7 +201,7 @@ async function projectOne(
     await project(outbox, [record], capableProjections, quarantineWrites)
   } catch (cause) {
     if (isTransient(cause)) throw cause
-    // All projections succeed, but the store rejects their writes.
+    // The projections succeeded on their own, but the store rejects the transaction.
     log('error', 'Outbox record rejected; quarantined', { organisationId, recordId: record.id, cause })
     await quarantine(item)
   }
@@ -260,7 +260,10 @@ async function project(
 const countsOf = async (organisationId: string): Promise<Item> =>
   (await get(keys.organisationCounts(organisationId))) ?? {}
 
-/** Returns the write of the item of counts, and the others that depend on it. They fail after another run. */
+/**
+ * Returns the write of the item of counts, followed by the writes that depend on it. Its condition fails after another
+ * run.
+ */
 export function writesWithCounts(
   { organisationId, counts, projectedIds }: Outbox,
   records: readonly OutboxRecord[],

@@ -10,7 +10,10 @@ import { writeCheckWrite } from './write-check.ts'
 import { readSecret, writeSecret } from '../aws/secrets.ts'
 import { ensureKeys } from '../signing/keys.ts'
 
-/** Runs at every start of the API. Creates missing signing keys, and a setup token while setup is incomplete. */
+/**
+ * Runs at deployments, and at every start of the one-machine platform. Creates missing signing keys, and a setup token
+ * while setup is incomplete.
+ */
 export async function bootstrap(): Promise<void> {
   requireLayout(await readState())
   await ensureKeys()

@@ -64,7 +64,6 @@ export const moduleChecks = ({ modules, healthById }: InstalledModules): HealthC
 
 const maxDescriptionLength = 500
 
-/** An outdated Healthy result becomes Degraded. */
 function checkView(source: string, check: StoredCheck): HealthCheck {
   const { name, tags, durationMs, checkedAtMs } = check
   const isOutdated = isStale(checkedAtMs)

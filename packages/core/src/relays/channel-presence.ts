@@ -18,7 +18,7 @@ export interface ChannelEvent {
   clientId: string
   /** Differs for each connection. */
   session: string
-  /** Increases with the connections of one client, but starts again after an hour without one. */
+  /** Increases with the connections of one client, but starts again after an hour without a connection. */
   version: number
   isOpen: boolean
   atMs: number
@@ -64,7 +64,7 @@ type StoredChannel = Pick<ClusterRecord, 'channelId' | 'channelOpenedAtMs' | 'ch
  * Returns the changed fields, or undefined if the event is a repetition or older than the stored fields.
  */
 function channelAfter(stored: StoredChannel, event: ChannelEvent): StoredChannel | undefined {
-  // The clocks of the broker and of this function differ.
+  // The clocks of the broker and of this function may differ.
   const atMs = Math.min(event.atMs, now())
   const { channelId: id, channelOpenedAtMs: openedAtMs = 0 } = stored
   const channelId = idOf(event)

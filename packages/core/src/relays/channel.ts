@@ -10,8 +10,6 @@ import { isId } from '../id.ts'
 import { recordChannelEvent } from './channel-presence.ts'
 import { authenticateRelay } from './request-auth.ts'
 
-/** The control channel: a connection of a relay to a broker, over which the platform wakes the relay. */
-
 /** The broker closes a connection after silence of 1.5 times this period. */
 const keepAliveSeconds = 40
 
@@ -72,7 +70,6 @@ export const ChannelEvent = z.object({
 })
 export type ChannelEvent = z.infer<typeof ChannelEvent>
 
-/** Events may arrive twice, late, in another order, or never. */
 export async function channelEvent(event: ChannelEvent): Promise<void> {
   const { clientId, sessionIdentifier: session, versionNumber: version, timestamp: atMs } = event
   const relayId = relayIdIn(clientId)
@@ -86,7 +83,9 @@ export async function channelEvent(event: ChannelEvent): Promise<void> {
 const maxCheckDelayMs = 10_000
 let nextCheckAtMs = 0
 
-/** A check covers all clusters, so no check is requested if the last one runs within a second after `atMs`. */
+/**
+ * A check covers all clusters, so no check is requested if the last requested one runs within a second after `atMs`.
+ */
 async function checkClustersAt(atMs: number): Promise<void> {
   const delaySeconds = Math.max(0, Math.ceil((atMs - now()) / 1000))
   const isCovered = atMs <= nextCheckAtMs && nextCheckAtMs < atMs + 1000

@@ -162,7 +162,10 @@ async function reportCopy(
   })
 }
 
-/** A key is valid only while its creator may write clusters, and while the API token that created it is valid. */
+/**
+ * A key is valid only while its creator may write clusters, and while the API token that created the key, if any, is
+ * valid.
+ */
 async function authorizedIssuer(
   { tokenId }: EnrollmentKeyRecord,
   item: Item | undefined,

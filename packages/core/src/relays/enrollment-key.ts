@@ -38,7 +38,6 @@ export const EnrollmentKeyRecord = z.object({
   createdAtMs: z.number(),
   lastUsedAtMs: z.number().optional(),
   revokedAtMs: z.number().optional(),
-  /** The API token that created the key. */
   tokenId: z.string().optional(),
   ...submitterFields,
 })
@@ -76,7 +75,7 @@ export const list = ({ organisationId }: Caller, query: PageQuery) =>
     return { items: records.map(enrollmentKeyView), totalCount, next }
   })
 
-/** Returns the key only once. */
+/** The key cannot be read later. */
 export async function create(caller: Caller, request: EnrollmentKeyCreation): Promise<CreatedEnrollmentKey> {
   const { organisationId } = caller
   const { name, type = 'Hypervisor', siteId, labels = {}, maxUses } = request

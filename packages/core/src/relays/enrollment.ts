@@ -35,8 +35,6 @@ import { markerFields } from './update-offer.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import { clusterStatus, nextCheckAfterHeartbeat, withSilence } from '../clusters/status.ts'
 
-/** A relay exchanges a single-use token for an identity. */
-
 /** Within this time, the same token and key return the same result, because the first response may have been lost. */
 const repeatMs = 600_000
 export const alertIntervalMs = 3_600_000
@@ -173,7 +171,7 @@ export const nodesOf = (token: Pick<EnrollmentRecord, 'clusterId'>, { nodes }: E
 export const labelsAtEnrollment = ({ platform, relayVersion }: EnrollRequest): Labels =>
   factLabels({ relayVersion, custom: {}, nodes: [{ id: '', os: platform.split(' ')[0] }] })
 
-/** Fields that the relay reported, or that describe it. They are removed when a new relay enrolls. */
+/** Fields of a cluster that describe its relay. They are removed when a new relay enrolls. */
 const fieldsOfRelay = [
   'pendingRelayId',
   'scriptsIsolated',

@@ -89,7 +89,7 @@ async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heart
   if (claimKey === undefined) return { jobs: await waitingIn(waiting, freeSlots) }
   const claims = await claimWaiting(caller, waiting, { claimKey, freeSlots, statementKey })
   if (claims !== undefined) return { jobs: [], ...claims }
-  // Jobs changed after the record was read.
+  // Jobs may have changed since the record was read.
   const current = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
   return { jobs: await waitingIn(current, freeSlots), claims: [], moreJobs: countWaiting(current) > freeSlots }
 }
@@ -181,7 +181,9 @@ async function changesOf(record: ClusterRecord, report: Heartbeat) {
   return { presence: facts === undefined ? presence : { ...presence, factsHash }, nodes, facts }
 }
 
-/** The first heartbeat after Offline does not change the status; the second one does. */
+/**
+ * After Offline, the first heartbeat of a cluster with online nodes does not change the status; the second one does.
+ */
 async function presenceAfter(record: ClusterRecord, nodesOnline: number) {
   // If no sweep has stored Offline, the silence may be downtime of the platform, which `observeNow` detects.
   if (wasOffline(record) && record.status !== 'Offline') await observeNow()
@@ -264,7 +266,7 @@ const duplicateEvent = ({ id: clusterId, name, relayId = '' }: ClusterRecord) =>
   data: { clusterId, name, relayId },
 })
 
-/** Returns the jobs that the relay must cancel. */
+/** Renews the leases of the relay's running jobs. Returns the ids of the jobs that the relay must cancel. */
 async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Promise<string[]> {
   if (jobIds.length === 0) return []
   const uniqueIds = [...new Set(jobIds)]

@@ -5,8 +5,8 @@ import { type ClusterRecord } from '../clusters/record.ts'
 import { config } from '../config.ts'
 
 /**
- * Each start of a relay uses a new instance id. After a restart the former id never returns; if it does, two relays
- * use one key, for example because a state folder was copied.
+ * Each start of a relay uses a new instance id. If an earlier id returns, two relays use one key, for example because a
+ * state folder was copied.
  */
 
 const maxFormerInstances = 5

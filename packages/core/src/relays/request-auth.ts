@@ -9,7 +9,10 @@ import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
 
-/** Every relay request has a new EdDSA token, which is bound to path and body and signed by the enrolled key. */
+/**
+ * Every request of an enrolled relay has a new EdDSA token, which is bound to path and body and signed by the enrolled
+ * key.
+ */
 
 export const relayAudience = 'platform-relay'
 const lifetimeSeconds = 60

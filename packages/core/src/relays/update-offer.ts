@@ -18,7 +18,6 @@ export const markerFields = [
 export const offerText = ({ version, sha256, signature }: Record<'version' | 'sha256' | 'signature', string>): string =>
   [version, sha256, signature].join(' ')
 
-/** Returns the offer for the response to a heartbeat. */
 export function offerOf({ relayUpdateId: id, relayOffer, relayUpdateResult }: Marker): HeartbeatResponse['update'] {
   if (id === undefined || relayOffer === undefined || relayUpdateResult !== undefined) return undefined
   const [version = '', sha256 = '', signature = ''] = relayOffer.split(' ')

@@ -19,7 +19,7 @@ const statusOfState = {
   O: 'Offered',
   C: 'Completed',
   R: 'RolledBack',
-  /** The relay had the version when the update was created. */
+  /** The relay had the version or a later one when the update was created. */
   A: 'Skipped',
   /** The cluster was removed. */
   D: 'Skipped',
@@ -46,7 +46,7 @@ const StoredUpdate = z.object({
   states: z.unknown(),
   /** The reasons that relays reported, by position of the cluster. */
   reasons: jsonString(z.record(z.string(), z.string())),
-  /** The position of the pending cluster that is examined next. */
+  /** The position from which pending clusters are examined next. */
   cursor: z.number().default(0),
   revision: z.number(),
   createdAtMs: z.number(),
@@ -64,7 +64,7 @@ export type RelayUpdateRecord = ReturnType<typeof parseRelayUpdate>
 
 export type Progress = Pick<RelayUpdateRecord, 'states' | 'reasons'>
 
-/** The attributes of the item that change with the progress. */
+/** Returns the attributes of the item that change with the progress. */
 export const progressAttributes = ({ states, reasons }: Progress): Item => ({
   states: compress(states.join('')),
   reasons: JSON.stringify(reasons),

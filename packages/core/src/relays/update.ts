@@ -50,7 +50,7 @@ import {
   statusOf,
 } from './update-record.ts'
 
-/** At most one update of an organisation runs at a time. */
+/** At most one relay update of an organisation runs at a time. */
 export async function create(caller: Caller, request: RelayUpdateCreation): Promise<RelayUpdate> {
   const { organisationId } = caller
   const itemKeys = [keys.updateState(), keys.runningRelayUpdate(organisationId)]

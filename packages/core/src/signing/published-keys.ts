@@ -86,6 +86,5 @@ const keySetOf = (items: readonly (Item | undefined)[]): KeySet => ({
 
 export const readAccessKeys = async (): Promise<KeySet> => keySetOf([await get(keys.tokenKeys('access'))])
 
-/** Returns the keys of access tokens and of tokens for modules. */
 export const readPublicKeys = async (): Promise<KeySet> =>
   keySetOf(await getConsistent([keys.tokenKeys('access'), keys.tokenKeys('module')]))

@@ -16,7 +16,7 @@ import { runningUpdate } from './request.ts'
 import { parseUpdateState, previousRelease } from './record.ts'
 import { version } from '../lib/version.ts'
 
-/** Announced versions are stored, so that a withdrawn release is not announced again. */
+/** Announced versions are stored up to this number, so that a version is not announced again. */
 const announcedLimit = 50
 
 /** If the repository is unreachable, returns the last result or throws `release_source_unreachable`. */

@@ -27,7 +27,6 @@ export function findIncompatibility({ document }: Release, current: string): Inc
   return { code: 'infrastructure_update_required', reason: reason.slice(0, 500) }
 }
 
-/** Commands that install a release together with its infrastructure. */
 const commands = {
   'local-supervisor': 'npm ci && npm start',
   'lambda-alias': 'npm ci && npm run deploy -- --stage NAME',

@@ -40,7 +40,7 @@ function updateOutcome(operation: OperationRecord, { status, outcome }: Operatio
 
 /**
  * One transaction finishes the operation and changes the platform's state. If the update no longer holds the lock, only
- * finishes the operation. Throws `LeaseLost`.
+ * finishes the operation. Throws `LeaseLost` if another worker has taken over the operation.
  */
 export async function finishUpdate(operation: OperationRecord, end: OperationEnd): Promise<void> {
   const operationChange = finishChange(operation, end)

@@ -6,7 +6,7 @@ import { layoutVersion, tableIndexes, ttlAttribute } from '../db/schema.ts'
 import { sha256 } from '../id.ts'
 
 /**
- * Returns a SHA-256 digest of the routes, queues, schedules, grants, indexes and layout that a release requires.
+ * Returns a SHA-256 digest of the routes, queues, schedules, grants, indexes and layout that this release requires.
  * Updates replace only functions, so a release with another digest must be deployed.
  */
 export const infrastructureRevision = (): string =>

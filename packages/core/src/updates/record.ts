@@ -10,7 +10,6 @@ const InstalledRelease = z.object({
   version: z.string(),
   repository: z.string().optional(),
   digest: z.string().optional(),
-  /** The signed file of its relay. */
   relay: RelayProgram.optional(),
 })
 export type InstalledRelease = z.infer<typeof InstalledRelease>
@@ -26,7 +25,6 @@ export type UpdateState = z.infer<typeof UpdateState>
 
 export const parseUpdateState = (item: Item | undefined): UpdateState => UpdateState.parse(item ?? {})
 
-/** The steps are in the order of execution. */
 export const updateSteps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit'] as const
 export const rollbackSteps = ['preflight', 'stage', 'smoke', 'shift-100', 'commit'] as const
 

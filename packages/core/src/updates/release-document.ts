@@ -30,7 +30,6 @@ export const ReleaseDocument = z.object({
   minFrom: version.exactOptional(),
   relay: RelayProgram.exactOptional(),
   infrastructure: z.string().regex(/^[0-9a-f]{64}$/),
-  /** The zip files by function name. Each contains `index.mjs`, and `dist/` with static files. */
   functions: z.record(
     z
       .string()

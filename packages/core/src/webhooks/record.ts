@@ -28,7 +28,6 @@ const StoredWebhook = z.object({
   failures: z.number().default(0),
   /** The number of failed attempts since the receiver last responded with success or a permanent rejection. */
   outages: z.number().default(0),
-  /** No attempt is made before this time. */
   backOffUntilMs: z.number().default(0),
   leaseId: z.string().optional(),
   leaseUntilMs: z.number().default(0),

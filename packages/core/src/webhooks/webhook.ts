@@ -34,7 +34,7 @@ export async function list({ organisationId }: Caller): Promise<{ items: Webhook
   return { items: items.map((item) => webhookView(parseWebhook(item))) }
 }
 
-/** Returns the secret only once. */
+/** Only the responses of `create` and `rotateSecret` contain the secret. */
 export async function create(
   caller: Caller,
   { url, events, selector, enabled = true }: WebhookCreation,

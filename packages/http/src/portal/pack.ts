@@ -13,7 +13,6 @@ export interface PortalFile {
   isHashed: boolean
   /** Hash of the content for the ETag. */
   tag: string
-  /** The content in each available encoding. */
   bodies: Readonly<{ identity: Uint8Array } & Partial<Record<Encoding, Uint8Array>>>
 }
 

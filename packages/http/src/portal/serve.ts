@@ -113,7 +113,6 @@ function weightOf(part: string): readonly [name: string, weight: number] {
   return [name, weight === undefined ? 1 : Number(weight)]
 }
 
-/** Folder of files with hashed names. */
 export const hashedFolder = '/assets/'
 
 const portalPathPatterns = portalPaths.map((path) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}/?$`))

@@ -6,7 +6,6 @@ import { bytesOf, type GatewayEvent } from '../request.ts'
 import { moduleTargetOf } from './path.ts'
 import { type RouteOwner } from './route-owner.ts'
 
-/** A request as a module receives it. */
 export interface ProxyRequest {
   method: string
   /** The percent-encoded path with the query. */
@@ -57,7 +56,7 @@ export async function toModuleRequest(
 const visiblePermissionsOf = ({ permissions }: Caller, { permissions: required = [] }: RouteOwner['claim']) =>
   new Set([...permissions].filter((permission) => required.includes(permission)))
 
-/** Whether a header value is safe to forward. Other characters could start a second header in another program. */
+/** Whether a header value is safe to forward. A line break could start a second header. */
 export const isHeaderSafe = (value: string): boolean => /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)
 
 /** Returns those of the named headers that are present and safe to forward. */

@@ -1,4 +1,4 @@
-/** `npm run backup -- FILE`: writes all state of this machine's platform to a file. The platform must be stopped. */
+/** `npm run backup -- FILE`: writes the state in the data folder to a file. The platform must be stopped. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
 import { parseArgs } from 'node:util'

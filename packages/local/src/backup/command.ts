@@ -10,8 +10,8 @@ export function parseFileArgument(command: string): string {
 }
 
 /**
- * Prints an error that the user can fix as one line, and any other error with its stack. Sets the exit code to 1 after
- * any error.
+ * Prints only the message of an error that the user can fix, and any other error with its stack. Sets the exit code to
+ * 1 after any error.
  */
 export async function runCommand(work: () => Promise<void>): Promise<void> {
   try {

@@ -15,7 +15,7 @@ const saltBytes = 32
 const headerBytes = magicBytes.length + saltBytes
 const chunkBytes = 65_536
 const tagBytes = 16
-/** Each guess of the passphrase takes 128 MiB of memory and about half a second. */
+/** Each guess of the passphrase takes 128 MiB of memory. */
 const scryptOptions = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 }
 const minPassphraseLength = 12
 
@@ -45,7 +45,7 @@ function nonceOf(index: number, isLast: boolean): Buffer {
   return nonce
 }
 
-/** Splits a stream into chunks of one size, of which only the last one may be shorter. */
+/** Splits a stream into chunks of `size` bytes. Only the last chunk may be shorter. */
 async function* chunksOf(
   source: AsyncIterable<Buffer>,
   size: number,
@@ -60,7 +60,6 @@ async function* chunksOf(
   yield { bytes: pending, isLast: true }
 }
 
-/** Returns a transform for `pipeline`. */
 export const encryptWith = (passphrase: string) =>
   async function* encrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const salt = randomBytes(saltBytes)
@@ -74,8 +73,8 @@ export const encryptWith = (passphrase: string) =>
   }
 
 /**
- * Returns a transform for `pipeline` that passes an unencrypted backup through unchanged. The transform throws
- * `BackupError` if an encrypted backup is damaged, or the passphrase is wrong, missing or not needed.
+ * Returns a transform for `pipeline` that decrypts an encrypted backup and passes an unencrypted one through. The
+ * transform throws `BackupError` if an encrypted backup is damaged, or the passphrase is wrong, missing or not needed.
  */
 export const decryptWith = (passphrase: string | undefined) =>
   async function* decrypt(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

@@ -17,7 +17,7 @@ export const codeOf = (error: unknown): string | undefined =>
 /** Whether the operating system raised the error. Its codes begin with E, and those of Node with ERR_. */
 export const isFileError = (error: unknown): boolean => /^E(?!RR_)/.test(codeOf(error) ?? '')
 
-/** Converts a file error to one with a clear message and the path. Returns other errors unchanged. */
+/** Converts a file error to a `BackupError` with the path and the reason. Returns other errors unchanged. */
 export function explainFileError(error: unknown, fallbackPath: string): unknown {
   if (!(error instanceof Error) || !isFileError(error)) return error
   const code = codeOf(error) ?? ''

@@ -114,7 +114,7 @@ async function moveFile(source: string, target: string): Promise<void> {
   }
 }
 
-/** Removes the marker of an incomplete restore last. */
+/** Removes the whole folder if the restore created it. Otherwise removes the marker of an incomplete restore last. */
 async function removeFiles(dataDir: string, placedPaths: readonly string[], isCreated: boolean): Promise<void> {
   if (isCreated) return rm(dataDir, { recursive: true, force: true })
   for (const path of placedPaths) {

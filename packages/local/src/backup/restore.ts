@@ -1,4 +1,4 @@
-/** `npm run restore -- FILE`: restores the state of this machine's platform from a backup. */
+/** `npm run restore -- FILE`: restores the data folder from a backup. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
 import { shellCommand } from '../shell-command.ts'

@@ -33,7 +33,7 @@ export async function writeBackup(dataDir: string, target: string, passphrase?: 
   // Prevents a platform from starting on the folder during the backup.
   using claim = new DisposableStack()
   claim.use(await claimDataFolder(dataDir))
-  // The name is unique, because other backups may be running or have been killed.
+  // The name is unique, because a killed backup may have left its draft.
   const draft = `${target}.${randomUUID()}.draft`
   try {
     const manifest = await writeArchive(dataDir, draft, passphrase)
@@ -96,7 +96,6 @@ async function addAll(archive: Pack, dataDir: string): Promise<Manifest> {
   return manifest
 }
 
-/** Returns the sorted paths of all files to save. */
 async function filesBelow(dataDir: string, folder = ''): Promise<string[]> {
   const entries = await readdir(join(dataDir, folder), { withFileTypes: true })
   const paths = entries

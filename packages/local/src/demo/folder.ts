@@ -7,8 +7,8 @@ import { writeDurably } from '../emulators/secrets/durable-file.ts'
 import { StartError } from '../start-error.ts'
 
 /**
- * The demo has a folder of its own, which a marker identifies. No other folder is ever used for a demo, changed or
- * removed.
+ * The demo has a folder of its own, which a marker file identifies. A folder with content but without the marker is
+ * never used, changed or removed.
  */
 
 const Marker = z.object({ username: z.string(), password: z.string() })
@@ -26,7 +26,7 @@ const demoFolder = (): string => resolve('.platform-demo')
 
 const markerIn = (folder: string): string => join(folder, 'demo.json')
 
-/** Returns undefined if the folder does not exist or is empty. Throws `StartError` if it is not that of a demo. */
+/** Returns undefined if the folder does not exist or is empty. Throws `StartError` if it has no marker. */
 export async function findDemo(): Promise<Demo | undefined> {
   const folder = demoFolder()
   const entry = await lstat(folder).catch(() => undefined)

@@ -64,8 +64,8 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
 }
 
 /**
- * Sends SIGTERM to the recorded process if it still runs, and SIGKILL after `graceMs`. Rejects if the process does not
- * end.
+ * Sends SIGTERM to the recorded process if it runs, and SIGKILL if it still runs after `graceMs`. Rejects if the
+ * process does not end within 5 seconds after SIGKILL.
  */
 export async function stopRecorded(file: string, graceMs: number): Promise<void> {
   const record = readRecord(file)

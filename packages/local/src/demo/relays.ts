@@ -9,7 +9,7 @@ import { recordThenRun, stopRecorded } from './process-record.ts'
 export const platformRecord = ({ folder }: Demo): string => join(folder, 'process')
 const relayRecord = (relayDir: string): string => join(relayDir, 'process')
 
-/** A relay ends its scripts within ten seconds. */
+/** A relay ends within ten seconds of SIGTERM. */
 const relayGraceMs = 12_000
 
 export interface DemoRelay {
@@ -31,7 +31,6 @@ export async function stopLeftoverRelays({ relaysDir }: Demo): Promise<void> {
   await Promise.all(names.map((name) => stopRecorded(relayRecord(join(relaysDir, name)), relayGraceMs)))
 }
 
-/** Starts relays, and ends them with this process or on `stop`. */
 export class DemoRelays {
   readonly #demo: Demo
   readonly #server: string

@@ -15,7 +15,10 @@ interface PreparedDemo {
   stop: () => Promise<void>
 }
 
-/** Throws `StartError` if the settings name other data or allow other machines to connect. */
+/**
+ * Creates the folder of the demo if it does not exist. Throws `StartError` if PLAT_DATA_DIR is set, the host is not
+ * loopback, or the folder has other content.
+ */
 export async function prepareDemo(givenSettings: Settings): Promise<PreparedDemo> {
   if (process.env['PLAT_DATA_DIR']) {
     throw new StartError('The demo has a folder of its own, .platform-demo. Unset PLAT_DATA_DIR to start it.')

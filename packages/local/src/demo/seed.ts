@@ -30,7 +30,7 @@ const batch = {
 
 const waitLimitMs = 120_000
 
-/** Calls the API as the administrator of the demo. */
+/** Calls the API, after `signIn` as the administrator of the demo. */
 class Client {
   readonly #url: string
   #token = ''

@@ -21,10 +21,7 @@ export interface SignInLink {
   serve: Interceptor
 }
 
-/**
- * A link that signs a browser in once within ten minutes. It is printed once and not stored; neither logs nor metrics
- * contain its path.
- */
+/** Creates a link that signs a browser in once within ten minutes. The link is not stored. */
 export function createSignInLink({ username, password }: Demo, serverUrl: string): SignInLink {
   const path = prefix + randomBytes(24).toString('base64url')
   const expected = Buffer.from(path)

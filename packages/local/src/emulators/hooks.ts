@@ -21,7 +21,6 @@ export interface DynamoDbHooks {
   /** Called in place of each operation; `run` performs the operation. */
   intercept?: (operation: string, input: Input, run: (input: Input) => Promise<Input>) => Promise<Input>
   openIndexes?: (database: Database, commits: CommitLog, report: (error: unknown) => void) => Promise<IndexWriter>
-  /** Additional routes, outside the AWS protocol. */
   control?: ControlRoutes
 }
 

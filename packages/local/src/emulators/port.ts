@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { type AwsTransport, awsTimeouts } from '@platform/core/aws/sdk'
 import { NoResponse } from './http/error.ts'
 
-// The protocol of AWS over a message port, which takes less than half of the CPU time of HTTP with signatures.
+// Calls of AWS services over a message port, which take less CPU time than HTTP with signatures.
 
 interface CallRequest {
   id: number
@@ -29,7 +29,6 @@ export type Call = (target: string, body: string, signal?: AbortSignal) => Promi
 
 type PortResponse = { id: number; response: CallResponse | 'disconnected' }
 
-/** Performs the calls that arrive at the port. */
 export function serveCalls(port: MessagePort, call: Call): void {
   const abortable = new Map<number, AbortController>()
   const respond = async ({ id, target, body, isAbortable }: CallRequest) => {
@@ -65,7 +64,7 @@ const maximumConcurrency = 50
 
 /**
  * Lets SDK clients call the emulators at the other end of the port. A call fails with `TimeoutError` after the time
- * limit, part of which it may wait for one of 50 slots. Long polls need the time limit `none`.
+ * limit, which includes the wait for other calls. Long polls need the time limit `none`.
  */
 export function transportOver(
   port: MessagePort,

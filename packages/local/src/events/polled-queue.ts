@@ -69,7 +69,7 @@ export async function deleteMessages(
   }
 }
 
-/** A random delay with a limit that doubles after every error, so that clients do not retry at the same time. */
+/** Returns a random delay. Its limit doubles with every consecutive error, up to `maxRetryDelayMs`. */
 function retryDelayMs(consecutiveErrors: number): number {
   return Math.random() * Math.min(maxRetryDelayMs, firstRetryDelayMs * 2 ** consecutiveErrors)
 }

@@ -20,7 +20,7 @@ export interface QueuePoller {
   stop(): Promise<void>
 }
 
-/** Delivers every message at least once until the poller is stopped. */
+/** Receives messages and delivers them at least once, until the poller is stopped. */
 export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const { batchSize, maximumConcurrency } = options
   if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')

@@ -16,7 +16,6 @@ export interface ScheduledEvent {
 export interface ScheduleOptions {
   name: string
   intervalMs: number
-  /** Whether the schedule also runs once at its start. */
   isRunAtStart?: boolean
   invoke: (event: ScheduledEvent) => Promise<unknown>
   log: Log

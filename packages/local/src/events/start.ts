@@ -16,7 +16,7 @@ export interface Functions {
 interface Work {
   emulators: RunningEmulators
   queues: Queues
-  /** If true, the catalog is not scanned again at the start. */
+  /** Whether the start has scanned the catalog. If true, the schedule does not begin with a scan. */
   isCatalogScanned: boolean
 }
 

@@ -1,6 +1,6 @@
 import type { SerializedError } from './protocol.ts'
 
-/** A function threw, or its thread died. The message is for the log. */
+/** A function threw, its thread died, or no thread has started. The message is for the log. */
 export class FunctionError extends Error {
   readonly functionName: string
   /** Whether the function has counted the error itself; false if its thread died or no thread has started. */

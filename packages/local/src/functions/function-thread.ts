@@ -32,8 +32,8 @@ export interface ThreadExit {
 const pingTimeoutMs = 1000
 
 /**
- * As much memory as most functions have on Lambda, and several times as much as they need. Without a limit, V8 adapts
- * the heap to the machine's memory and collects garbage much later.
+ * As much memory as most functions have on Lambda. Without a limit, V8 adapts the heap to the machine's memory and
+ * collects garbage later.
  */
 const resourceLimits = { maxOldGenerationSizeMb: 512 }
 

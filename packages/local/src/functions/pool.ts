@@ -10,7 +10,6 @@ export interface PoolOptions {
   suffix?: string
   /** Time limit for the import of a function; a minute by default. */
   warmUpTimeoutMs?: number
-  /** The complete environment of the functions. */
   environment: Record<string, string>
   timeoutMsOf: (functionName: string) => number
   /** Returns a port for `transportOver` for each thread; without it, the functions use HTTP. */
@@ -18,7 +17,7 @@ export interface PoolOptions {
   log: Log
 }
 
-/** Runs functions on threads, so that a busy or broken function does not affect the platform. */
+/** Runs functions on threads, so that a busy function does not block the main thread. */
 export interface FunctionPool {
   /** Rejects with `FunctionError` or `FunctionTimeout`. */
   invoke: (functionName: string, event: unknown, requestId?: string) => Promise<unknown>

@@ -15,7 +15,6 @@ export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6
 /** The first message of a thread, sent when it accepts requests. */
 export const readyMessage = 'ready'
 
-/** An error that can be sent to another thread. */
 export interface SerializedError {
   name: string
   message: string

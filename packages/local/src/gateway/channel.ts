@@ -5,7 +5,6 @@ import type { ExchangeContext } from './exchange.ts'
 import { rawResponse } from './malformed.ts'
 import { senderOf } from './sender.ts'
 
-/** The path at which relays open their control channel. */
 export const channelPath = '/channel'
 
 export const isChannelRequest = ({ method, url = '', headers }: IncomingMessage): boolean =>

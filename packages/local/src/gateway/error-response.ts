@@ -15,7 +15,7 @@ export function toPublicError(error: unknown): PlatformError {
   return error instanceof FunctionTimeout ? functionTimeoutError() : platformError('internal_error')
 }
 
-/** Has the same error body as the responses of functions. */
+/** Returns a response with the same error body as the responses of functions. */
 export function errorResponse({ code, message, extra }: PlatformError, traceId: string): HttpResponse {
   const body: ErrorBody = { error: wireCodeOf(code), message, traceId }
   const headers = new Map([

@@ -33,7 +33,6 @@ export function eventQuery(query: string): { queryStringParameters?: Record<stri
   return { queryStringParameters: Object.fromEntries(parameters) }
 }
 
-/** Joins repeated values with commas. */
 function append(fields: Map<string, string>, name: string, value: string): void {
   const earlier = fields.get(name)
   fields.set(name, earlier === undefined ? value : `${earlier},${value}`)

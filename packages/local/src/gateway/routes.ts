@@ -23,8 +23,8 @@ interface Branch {
 }
 
 /**
- * Selects routes as API Gateway does: prefers a full match to a greedy one, then a route of the method to one of `ANY`,
- * and then the earlier literal segment.
+ * Returns a router that selects routes as API Gateway does: it prefers a full match to a greedy one, then a route of
+ * the method to one of `ANY`, and then the earlier literal segment.
  */
 export function createRouter(routes: readonly GatewayRoute[], defaultFunction: string): Router {
   const roots = new Map<string, Branch>()

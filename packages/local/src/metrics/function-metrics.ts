@@ -16,7 +16,6 @@ interface Invocation {
   hasFailed: boolean
 }
 
-/** Derives function, message and schedule metrics from the events and results of invocations. */
 export function createFunctionMetrics(registry: Registry): FunctionMetrics {
   const registers = [registry]
   const counter = (name: string, help: string, ...labelNames: string[]) =>

@@ -17,7 +17,6 @@ export type HostThreadMessage =
   | { kind: 'ready'; url: string; isolation: string; isFallback: boolean }
   | { kind: 'log'; message: string; details: Record<string, unknown> }
 
-/** Ends the thread, or adds variables to its environment. */
 export type HostThreadCommand = 'close' | { environment: Record<string, string> }
 
 export interface ModuleHostOptions extends Pick<HostThreadData, 'dataDir' | 'mode'> {

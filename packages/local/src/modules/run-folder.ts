@@ -6,8 +6,8 @@ import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { StartError } from '../start-error.ts'
 
 /**
- * The folder for the sockets of modules: below the data folder, or in the temporary folder if the path would be too
- * long for sockets. Throws `StartError` if another user owns or may access the folder there.
+ * Returns the folder for the sockets of modules: below the data folder, or in the temporary folder if the path would be
+ * too long for sockets. Throws `StartError` if another user owns or may access the folder in the temporary folder.
  */
 export async function runFolderFor(dataDir: string): Promise<string> {
   const preferred = join(dataDir, 'modules', 'run')

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 
 /** Writes files completely or not at all, even if the process is killed. */
 export interface Disk {
-  /** A path for a new file. The next start removes drafts of a killed process. */
+  /** Returns a path for a new file. The next start removes drafts of a killed process. */
   draft: () => string
   /** Moves a draft to its path, and replaces an existing file. */
   place: (draft: string, path: string) => Promise<void>

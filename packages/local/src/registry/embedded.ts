@@ -8,7 +8,7 @@ import { type Registry, startRegistry } from './server.ts'
 export interface EmbeddedRegistry extends Registry {
   password: string
   folder: string
-  /** Whether the address differs from the last start, so that stored image references are outdated. */
+  /** Whether the port differs from that of the last start, so that stored image references are outdated. */
   hasMoved: boolean
 }
 

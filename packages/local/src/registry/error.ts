@@ -1,4 +1,3 @@
-/** Error codes of the distribution specification, with their statuses. */
 const statuses = {
   BLOB_UNKNOWN: 404,
   BLOB_UPLOAD_INVALID: 400,

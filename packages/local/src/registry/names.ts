@@ -1,6 +1,5 @@
 import { isDigest } from '@platform/oci/digest'
 
-/** Resource that a path of the distribution API names. */
 export type Target =
   | { kind: 'base' | 'catalog' }
   | { kind: 'tags' | 'uploads'; repository: string }
@@ -20,7 +19,7 @@ export const isRepository = (text: string): boolean => text.length <= maximumNam
 
 const isReference = (text: string): boolean => isDigest(text) || tagName.test(text)
 
-/** Returns undefined for a path outside the API. Valid names need no percent-encoding. */
+/** Returns undefined for a path outside the API or with an invalid name. Valid names need no percent-encoding. */
 export function parsePath(path: string): Target | undefined {
   if (path === '/v2' || path === '/v2/') return { kind: 'base' }
   if (path === '/v2/_catalog') return { kind: 'catalog' }

@@ -22,7 +22,7 @@ const sizeOf = (body: RegistryResponse['body']): number => {
   return 'path' in body ? body.end - body.start + 1 : body.length
 }
 
-/** Sends only the headers for HEAD. Rejects if the caller disconnects or the file is too short. */
+/** Sends only the headers for HEAD. Rejects if a file is too short, or the caller disconnects during its transfer. */
 export async function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -60,7 +60,10 @@ export const jsonResponse = (
 export const errorResponse = ({ status, code, message, headers }: RegistryServerError): RegistryResponse =>
   jsonResponse(status, { errors: [{ code, message }] }, headers)
 
-/** Returns the part that a `Range` header selects; the whole file if the header does not select exactly one part. */
+/**
+ * Returns the part that a `Range` header selects; the whole file if the header does not select exactly one part. Throws
+ * `RANGE_INVALID` for a part outside the file.
+ */
 export function fileResponse(
   path: string,
   size: number,

@@ -12,8 +12,8 @@ export const helloRepository = 'modules/hello'
 const manifestFile = join(projectDir, 'packages/hello/module.json')
 
 /**
- * Pushes the signed reference module under the tags `latest` and its version. Returns whether it pushed anything. Does
- * not push the same content twice, even if a user has removed it.
+ * Pushes the signed reference module under the tags `latest` and its version. Returns false without a push if the last
+ * push had the same content, even if a user has removed the module.
  */
 export async function seedHello(registry: EmbeddedRegistry, assetsDir: string, signingKey: string): Promise<boolean> {
   const [program, manifest] = await Promise.all([

@@ -20,7 +20,7 @@ export interface Registry {
 }
 
 export interface RegistryOptions {
-  /** Folder for this process only. */
+  /** Folder that no other process may use. */
   folder: string
   /** 0 selects a free port. */
   port: number

@@ -26,7 +26,7 @@ export interface Store {
   /** Accepts a tag or a digest. */
   manifest: (repository: string, reference: string) => Promise<StoredManifest | undefined>
   hasManifest: (repository: string, digest: string) => Promise<boolean>
-  /** Stores a manifest, and lists it as a referrer of its subject. */
+  /** Stores a manifest, and lists it as a referrer of its subject if there is one. Returns the digest. */
   addManifest: (repository: string, mediaType: string, bytes: Uint8Array, subject?: string) => Promise<string>
   /** The manifest must be in the repository. */
   setTag: (repository: string, tag: string, digest: string) => Promise<void>

@@ -7,9 +7,9 @@ export interface Uploads {
   begin: (repository: string) => Promise<Upload>
   /** Throws `BLOB_UPLOAD_UNKNOWN` if there is no such upload. */
   find: (repository: string, id: string) => Upload
-  /** Appends content. Keeps the content received before a disconnect; a failed write cancels the upload. */
+  /** Appends content. Keeps the content received before a disconnect; any other error in a write cancels the upload. */
   append: (upload: Upload, chunks: AsyncIterable<Uint8Array>) => Promise<void>
-  /** Ends an upload. Keeps the draft for the caller. If the digest differs, deletes it and throws `DIGEST_INVALID`. */
+  /** Ends an upload, and keeps its draft. If the digest differs, deletes the draft and throws `DIGEST_INVALID`. */
   finish: (upload: Upload, digest: string) => Promise<void>
   cancel: (upload: Upload) => Promise<void>
 }
@@ -18,7 +18,6 @@ export interface Upload {
   id: string
   repository: string
   draft: string
-  /** Bytes received so far. */
   size: number
   hash: Hash
   isBusy: boolean
@@ -68,7 +67,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       try {
         await write(upload, chunks, maximumBytes)
       } catch (error) {
-        // After a failed write, the length of the content is unknown.
+        // After a failed write, the length of the draft is unknown.
         if (!isDisconnect(error)) await cancel(upload)
         throw error
       } finally {

@@ -36,9 +36,9 @@ export async function writeCurrentRelease(
 }
 
 /**
- * The release to start with; undefined for the functions of the checkout. Sets a release aside if the checkout has
- * changed since the update and is at least as new, or requires another infrastructure. Throws `StartError` if the
- * release is missing or damaged, or `current.json` is damaged.
+ * Returns the release to start with; undefined for the functions of the checkout. Sets a release aside if the version
+ * of the checkout has changed since the update and is at least as new, or the checkout requires another infrastructure.
+ * Throws `StartError` if the release is missing or damaged, or `current.json` is damaged.
  */
 export async function releaseAtStart(
   releasesDir: string,

@@ -26,7 +26,7 @@ export interface StoredRelease extends Omit<Description, 'files'> {
   folder: string
 }
 
-/** The files of a release differ from their digests. */
+/** A release folder does not match its `release.json`, or is that of another release. */
 export class DamagedRelease extends Error {
   override readonly name = 'DamagedRelease'
 }
@@ -42,7 +42,7 @@ const draftFolder = (releasesDir: string, release: FetchedRelease): string =>
 
 /**
  * Verifies all files of a release. Returns undefined if the release is not stored. Throws `DamagedRelease` if a file is
- * missing, unknown or differs from its digest.
+ * missing, unknown or damaged, or the folder is that of another release.
  */
 export async function readRelease(releasesDir: string, release: FetchedRelease): Promise<StoredRelease | undefined> {
   const folder = join(releasesDir, folderName(release))
@@ -115,8 +115,8 @@ async function removeFolders(releasesDir: string, isRemovable: (name: string) =>
 }
 
 /**
- * Path → digest of all files below a folder except the description; the digest of a link or device is `''`. Undefined
- * if the folder does not exist.
+ * Returns path → digest for all files below a folder except the description; the digest of a link or device is `''`.
+ * Returns undefined if the folder does not exist.
  */
 async function digestsIn(folder: string): Promise<Map<string, string> | undefined> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(ignoreMissing)

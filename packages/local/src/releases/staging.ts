@@ -7,7 +7,6 @@ import type { Version } from './traffic-split.ts'
 export interface StagingOptions {
   releasesDir: string
   checkout: Checkout
-  /** All functions that a release must contain. */
   functionNames: readonly string[]
   /** Starts the threads of a release, or of the checkout. Rejects if a function cannot be imported. */
   start: (release?: StoredRelease) => Promise<Version>

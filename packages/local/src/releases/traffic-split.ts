@@ -10,17 +10,16 @@ export interface Version {
   pool: Pick<FunctionPool, 'invoke' | 'close'>
 }
 
-/** Divides invocations between the current version and a staged one. */
 export interface TrafficSplit {
   invoke: FunctionPool['invoke']
-  /** Returns `invoke` of the current or staged version, ignored by `unanswered`; undefined for any other version. */
+  /** Returns undefined unless the version is current or staged. `unanswered` ignores the calls of the result. */
   invokeOf: (release: InstalledRelease) => FunctionPool['invoke'] | undefined
   /** Returns undefined for a version that does not run. */
   unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined
-  /** The version that serves all traffic except the share of the staged one. */
+  /** Returns the version that serves all traffic except the share of the staged one. */
   current: () => InstalledRelease
   staged: () => InstalledRelease | undefined
-  /** Versions that complete their running invocations. */
+  /** Returns the versions that get no new invocations but have running ones. */
   draining: () => readonly InstalledRelease[]
   /** Adds a version without traffic. An earlier staged version drains. */
   stage: (version: Version) => void
@@ -28,9 +27,9 @@ export interface TrafficSplit {
   restage: (release: InstalledRelease) => boolean
   /** Sets the percentage of invocations that the staged version receives. Single-version functions move only at 100. */
   shift: (share: number) => void
-  /** The staged version serves all traffic, and the previous one drains. */
+  /** Gives all traffic to the staged version, and drains the previous one. */
   commit: () => void
-  /** The staged version drains. */
+  /** Gives all traffic to the current version, and drains the staged one. */
   revert: () => void
   /** Ends all versions. Running invocations fail. */
   close: () => Promise<void>
@@ -129,8 +128,8 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
 }
 
 /**
- * Selects the staged version for exactly `share` of any hundred consecutive invocations of a function, evenly
- * distributed, so that rarely called functions get their share too.
+ * Returns a function that selects the staged version for exactly `share` of any hundred consecutive invocations of a
+ * function, evenly distributed. Single-version functions are selected only at 100.
  */
 function createSelector(share: number): (functionName: string) => boolean {
   const credits = new Map<string, number>()

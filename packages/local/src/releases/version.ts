@@ -13,7 +13,6 @@ interface VersionOptions {
   settings: Pick<Settings, 'functionThreads' | 'functionsDir'>
   environment: Record<string, string>
   connect?: PoolOptions['connect']
-  /** Time limit for the import of a function; a minute by default. */
   warmUpTimeoutMs?: number
   log: Log
 }

@@ -1,7 +1,6 @@
 import { TargetError } from '@platform/worker/updates/target/port'
 import { unzipSync } from 'fflate'
 
-/** Limits of the unpacked zip of one function. */
 const maxBytes = 50 * 1024 * 1024
 const maxFiles = 1000
 

@@ -5,12 +5,11 @@ import { bundleType, parseBundle } from './envelope.ts'
 import { simpleSigningDigests, statementDigests } from './payload.ts'
 import { signatureAnnotation, type SignatureLayout, signatureTag, simpleSigningType } from './sign.ts'
 
-/** A signature that has not been verified yet. */
 export interface DiscoveredSignature {
   layout: SignatureLayout
   /** The signed bytes and the signature; undefined if the content contains no signature. */
   content: { signedBytes: Buffer; signature: Buffer } | undefined
-  /** The digests in the signed content. Call it only after the signature has been verified. */
+  /** Returns the digests in the signed content. Must be called only after the signature has been verified. */
   readDigests: () => string[]
 }
 

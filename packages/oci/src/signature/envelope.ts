@@ -4,7 +4,7 @@ import { statementType } from './payload.ts'
 /** Media type of a referrer that is a signature, of its only layer, and of the document in the layer. */
 export const bundleType = 'application/vnd.dev.sigstore.bundle.v0.3+json'
 
-/** The bytes that a DSSE signature covers: the payload type and the payload. */
+/** Returns the bytes that a DSSE signature covers: the payload type and the payload, with their lengths. */
 export function envelopeBytes(payloadType: string, payload: Buffer): Buffer {
   const head = `DSSEv1 ${Buffer.byteLength(payloadType)} ${payloadType} ${payload.length} `
   return Buffer.concat([Buffer.from(head), payload])

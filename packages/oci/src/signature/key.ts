@@ -19,8 +19,9 @@ export function generateKeyPair(): KeyPair {
 const curveHashes: Record<string, string> = { prime256v1: 'sha256', secp384r1: 'sha384', secp521r1: 'sha512' }
 
 /**
- * The hash algorithms that a key may sign with, the default first; null if the algorithm includes its hash. Empty for
- * an unsupported key. Supported keys: ECDSA on P-256, P-384 or P-521, Ed25519, and RSA of at least 2,048 bits.
+ * Returns the hash algorithms that a key may sign with, the default first; null if the algorithm includes its hash.
+ * Returns none for an unsupported key. Supported keys: ECDSA on P-256, P-384 or P-521, Ed25519, and RSA of at least
+ * 2,048 bits.
  */
 function hashesOf({ asymmetricKeyType, asymmetricKeyDetails = {} }: crypto.KeyObject): (string | null)[] {
   const { namedCurve = '', modulusLength = 0 } = asymmetricKeyDetails
@@ -58,7 +59,7 @@ const valueOrUndefined = <Value>(create: () => Value): Value | undefined => {
   }
 }
 
-/** The identifier of a key in signatures: the SHA-256 of the public key, in base64. */
+/** Returns the identifier of a key in signatures: the SHA-256 of the public key, in base64. */
 export const keyHint = (key: crypto.KeyObject): string =>
   crypto
     .createHash('sha256')

@@ -14,7 +14,7 @@ const encodeJson = (content: unknown): Buffer => Buffer.from(JSON.stringify(cont
 
 const hexOf = (digest: string): string => digest.slice('sha256:'.length)
 
-/** The signed payload of the tag layout. `reference`: registry and repository, for information only. */
+/** Returns the payload to sign in the tag layout. `reference`: registry and repository, for information only. */
 export const simpleSigning = (reference: string, digest: string): Buffer =>
   encodeJson({
     critical: {
@@ -54,7 +54,7 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** The digests in a simple signing payload; empty for other content. Use it only with a verified signature. */
+/** Returns the digests in a simple signing payload; none for other content. The signature must be verified first. */
 export const simpleSigningDigests = (payload: Buffer): string[] => {
   const { data } = SimpleSigning.safeParse(parseJson(payload))
   return data ? [data.critical.image['docker-manifest-digest']] : []

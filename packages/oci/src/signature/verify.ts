@@ -6,7 +6,6 @@ import { isSignatureValid, readPublicKey } from './key.ts'
 import type { SignatureLayout } from './sign.ts'
 
 export interface TrustedKey {
-  /** Display name. */
   name: string
   /** SPKI, as accepted by `readPublicKey`. Other text is ignored and verifies no signature. */
   pem: string
@@ -35,7 +34,6 @@ export type UnverifiedProblem = (typeof unverifiedProblems)[number] | 'unsigned'
 export type Verdict =
   /** `by`: name of the key. `digest`: the requested digest that the key has signed. */
   | { isVerified: true; by: string; layout: SignatureLayout; digest: string }
-  /** `reason`: a human-readable sentence. */
   | { isVerified: false; problem: UnverifiedProblem; reason: string }
 
 type UnverifiedVerdict = Extract<Verdict, { isVerified: false }>

@@ -27,7 +27,7 @@ export const meQuery = queryOptions({
   retry: false,
 })
 
-/** The signed-in user. Routes that require a sign-in load it before their pages render. */
+/** Returns the signed-in user. Routes that require a sign-in load the user before their pages render. */
 export const useMe = (): Schemas['UserProfile'] => useSuspenseQuery(meQuery).data
 
 export type Permission = Schemas['UserProfile']['permissions'][number]
@@ -60,7 +60,7 @@ export const summaryQuery = queryOptions({
   refetchInterval: pollEvery(summaryIntervalSeconds),
 })
 
-/** The totals of the navigation and the dashboard, from one shared poll. */
+/** Reads the totals of the navigation and the dashboard, from one shared poll. */
 export const useSummary = () => useQuery(summaryQuery)
 
 /** Whether the platform does not respond, or the summary cannot be read because of a transient error. */
@@ -71,7 +71,10 @@ export function useIsOffline(): boolean {
   return isLost || (failure instanceof ApiError && failure.isTransient)
 }
 
-/** The number of unread notifications, or 0 until it is loaded. Components render again only if the number changes. */
+/**
+ * Returns the number of unread notifications, or 0 until it is loaded. Components render again only if the number
+ * changes.
+ */
 export const useUnreadCount = (): number =>
   useQuery({ ...summaryQuery, select: ({ unreadCount }) => unreadCount }).data ?? 0
 

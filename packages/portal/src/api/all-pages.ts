@@ -11,10 +11,7 @@ interface Paging {
 /** The maximum page size of the API. */
 export const maxPageSize = 100
 
-/**
- * Reads all pages of a list, or the first `maxPages`. Cursors find each item once, even if others are added or removed
- * at the same time.
- */
+/** Reads all pages of a list, or the first `maxPages`. */
 export async function allPages<Row>(
   read: (paging: Paging) => Promise<Listed<Row>>,
   maxPages = Infinity,

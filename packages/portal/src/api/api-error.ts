@@ -1,4 +1,3 @@
-/** A rejected field of a request. */
 export interface ErrorDetail {
   in: string
   /** JSON Pointer of the field. */
@@ -16,14 +15,12 @@ interface ErrorBody {
 const bodyOf = (value: unknown): ErrorBody & Record<string, unknown> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
-/** An error response from the platform, or a missing response. */
+/** An error response from the platform, a missing response, or an incomplete form. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   /** The HTTP status, or 0 if there was no response. */
   readonly status: number
-  /**
-   * The error code of the response, `unreachable` if there was no response, or `unknown` if the response has no code.
-   */
+  /** The error code of the response, `unreachable` without a response, or `unknown` if the response has no code. */
   readonly code: string
   /** Identifies the request in the log. Undefined if there was no response, or the response has no trace id. */
   readonly traceId: string | undefined
@@ -44,7 +41,7 @@ export class ApiError extends Error {
     this.retryAfterSeconds = Number.isFinite(seconds) ? seconds : undefined
   }
 
-  /** The error of a request without a response: the connection, a proxy or the platform is down. */
+  /** Returns the error of a request that has no response. */
   static unreachable(cause: unknown): ApiError {
     const message = 'The platform cannot be reached. Check the connection and try again.'
     return new ApiError(0, { error: 'unreachable', message }, undefined, { cause })
@@ -59,12 +56,12 @@ export class ApiError extends Error {
 export const isApiError = (error: unknown, code: string): error is ApiError =>
   error instanceof ApiError && error.code === code
 
-/** A copy of the error with a message that fits the context. */
+/** Returns a copy of the error with another message. */
 export const withMessage = (
   error: ApiError,
   message: string,
   details: readonly ErrorDetail[] = error.details,
 ): ApiError => new ApiError(error.status, { ...error.body, message, details })
 
-/** An error of a form that lacks an input. */
+/** Returns the error of a form that lacks an input. */
 export const incompleteError = (message: string): ApiError => new ApiError(400, { error: 'incomplete', message })

@@ -14,7 +14,10 @@ interface ApiResult<Data> {
   response: Response
 }
 
-/** The body of a successful response. Throws `ApiError` for an error response and for an empty body. */
+/**
+ * Returns the body of a successful response. Throws `ApiError` for an error response, a missing response or an empty
+ * body.
+ */
 export async function unwrap<Data>(call: Promise<ApiResult<Data>>): Promise<NonNullable<Data>> {
   const data = await expectNoBody(call)
   // Use `expectNoBody` for responses that may be empty.

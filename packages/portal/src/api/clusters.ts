@@ -1,7 +1,7 @@
 import { maxPageSize } from './all-pages.ts'
 import { api, type Schemas, unwrap } from './client.ts'
 
-/** The clusters with these ids that still exist. */
+/** Returns the clusters with these ids that still exist. */
 export async function clustersById(ids: readonly string[], signal?: AbortSignal): Promise<Schemas['ClusterSummary'][]> {
   const found: Schemas['ClusterSummary'][] = []
   for (let from = 0; from < ids.length; from += maxPageSize) {

@@ -1,7 +1,8 @@
 import { useSyncExternalStore } from 'react'
 
-// This file tracks whether the platform responds. A request that fails or is slow causes a probe, which decides within
-// two seconds. While the connection is lost, the probe is repeated. Afterwards, pending reads are aborted and repeated.
+// This file tracks whether the platform responds. A failed or slow request causes a probe, which decides whether the
+// connection is lost. While it is lost, the probe is repeated. When it is restored, pending reads are aborted, so that
+// their queries retry them.
 
 const slowMs = 1200
 const probeTimeoutMs = 750
@@ -19,7 +20,7 @@ function setLost(next: boolean): void {
   if (next) probeTimer = setTimeout(() => void probe(), probeEveryMs)
   if (isLost === next) return
   isLost = next
-  // Pending reads would wait for the browser's timeout.
+  // Otherwise, pending reads would wait until the timeout of the browser.
   if (!next) for (const read of pendingReads) read.abort()
   for (const listener of listeners) listener()
 }

@@ -8,7 +8,6 @@ const retryWindowMs = 5 * 60_000
 const statusesBeforeKeyCheck = new Set([401, 403, 429])
 
 export interface IdempotentCall {
-  /** The value of `Idempotency-Key`. */
   key: string
   /** Call it with the response, or with undefined if there was none. */
   settle: (response: Response | undefined) => void
@@ -28,8 +27,8 @@ export async function withIdempotencyKey(request: Request): Promise<IdempotentCa
   return { key, settle }
 }
 
-// Only a digest is stored, because bodies contain secrets. Without TLS there is no `crypto.subtle`, so every POST has a
-// new key.
+// Only a digest is stored, because bodies may contain secrets. Without TLS there is no `crypto.subtle`, so every POST
+// has a new key.
 async function digestOf(request: Request): Promise<string> {
   if (!('subtle' in crypto)) return newKey()
   const bytes = new TextEncoder().encode(`${request.url} ${await request.text()}`)

@@ -5,15 +5,17 @@ const secondMs = 1000
 const maxPauseMs = 60 * secondMs
 
 /**
- * The pause before the next attempt, in milliseconds: one second, doubled with each failure, but at least `Retry-After`
- * and at most a minute.
+ * Returns the pause before the next attempt, in milliseconds: one second, doubled with each failure, but at least
+ * `Retry-After` and at most a minute.
  */
 export const backOffMs = (failureCount: number, error: unknown): number => {
   const retryAfterMs = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) * secondMs : 0
   return Math.min(maxPauseMs, Math.max(retryAfterMs, secondMs * 2 ** failureCount))
 }
 
-/** Cached data is fresh for five seconds. Queries are retried up to three times after transient errors. */
+/**
+ * By default, cached data is fresh for five seconds, and queries are retried up to three times after transient errors.
+ */
 export const queries = new QueryClient({
   defaultOptions: {
     queries: {
@@ -46,10 +48,7 @@ export async function setQueryData<Data>(
 /** Query `meta` for public data, which is kept after sign-out. */
 export const publicQuery = { isPublic: true }
 
-/**
- * A `refetchInterval` that polls while the tab is visible and backs off while the query fails. Queries with the same
- * key share one poll.
- */
+/** Returns a `refetchInterval` that polls while the tab is visible and backs off while the query fails. */
 export const pollEvery =
   (seconds: number) =>
   ({ state }: { state: PollState }): number =>
@@ -62,7 +61,8 @@ interface PollState {
   errorUpdateCount: number
 }
 
-// How long the query has been failing, in milliseconds. If it never succeeded, the value doubles with each failure.
+// Returns how long the query has been failing, in milliseconds. If the query never succeeded, the value doubles with
+// each failure.
 const failingMs = ({ dataUpdatedAt, errorUpdatedAt, errorUpdateCount }: PollState): number =>
   dataUpdatedAt === 0 ? secondMs * 2 ** errorUpdateCount : errorUpdatedAt - dataUpdatedAt
 

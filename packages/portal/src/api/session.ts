@@ -1,5 +1,5 @@
-// The tokens of the browser session are in cookies that scripts cannot read. A refresh token works only once, so one
-// tab renews the session for all requests of all tabs.
+// The tokens of the browser session are in cookies that scripts cannot read. A refresh token works only once, so only
+// one tab at a time renews the session.
 
 import type { UserNames } from '@platform/contract/user-name'
 import { fetchTracked } from './connection.ts'
@@ -20,13 +20,13 @@ export function awaitSignIn(): Promise<boolean> {
   return recovery
 }
 
-/** The user of the current session, read without renewing it. */
+/** Reads the user of the current session without renewing the session. Returns undefined if the request fails. */
 export async function readUser(): Promise<(UserNames & { id: string }) | undefined> {
   const response = await fetch('/api/v1/auth/me').catch(() => undefined)
   return response?.ok ? response.json() : undefined
 }
 
-/** `fetch` for the API. It renews an expired session and adds idempotency keys to POST requests. */
+/** Like `fetch`, but renews an expired session and adds idempotency keys to POST requests. */
 export async function fetchInSession(request: Request): Promise<Response> {
   // The page of a module may set its own key.
   const isKeyless = request.method === 'POST' && !request.headers.has('idempotency-key')
@@ -87,7 +87,7 @@ async function renew(): Promise<Response> {
 
 const keyName = 'session renewal'
 
-// If the response is lost or this tab is closed, the next renewal sends the same key and receives the response.
+// If the response is lost or this tab is closed, the next renewal sends the same key and receives the same response.
 async function refresh(): Promise<Response> {
   const key = localStorage.getItem(keyName) ?? newKey()
   localStorage.setItem(keyName, key)
@@ -97,7 +97,7 @@ async function refresh(): Promise<Response> {
   return response
 }
 
-// An unread response would occupy one of the browser's six connections.
+// An unread response would keep its connection busy.
 async function readToEnd(call: Promise<Response>): Promise<Response> {
   const response = await call
   return new Response(await response.text(), response)

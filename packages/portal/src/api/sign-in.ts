@@ -28,7 +28,7 @@ export function onSessionChange(listener: () => void): () => void {
 /** Credentials for a sign-in: a password, the code of a provider sign-in, or the refresh token from setup. */
 export type SignInProof = { username: string; password: string } | { code: string } | { refreshToken: string }
 
-/** Starts a session. Its response sets the cookies and may contain a notice for the user. */
+/** Starts a session, whose response sets the cookies. Returns the notice for the user, if any. */
 export async function openSession(proof: SignInProof): Promise<string | undefined> {
   const { notice } = await withTabLock(() => unwrap(api.POST('/api/v1/auth/session', { body: proof })))
   notifyTabs()
@@ -42,7 +42,7 @@ export async function signIn(proof: SignInProof): Promise<string | undefined> {
   return notice
 }
 
-/** Ends the session on the platform and in all tabs. Call `forgetUser` afterwards. */
+/** Ends the session and notifies the other tabs. Call `forgetUser` afterwards. */
 export async function endSession(): Promise<void> {
   await withTabLock(() => expectNoBody(api.DELETE('/api/v1/auth/session')))
   notifyTabs()

@@ -1,6 +1,6 @@
 import { language } from '../lib/language.ts'
 
-/** At most five round tick values, from 0 to at least `highest`. */
+/** Returns at most five round tick values, from 0 to at least `highest`. */
 export function countTicks(highest: number): number[] {
   const minStep = Math.max(1, highest / 4)
   const size = 10 ** Math.floor(Math.log10(minStep))
@@ -12,7 +12,10 @@ export function countTicks(highest: number): number[] {
 const hourMs = 3_600_000
 const hourSteps = [1, 2, 3, 6, 12, 24, 48, 96, 168]
 
-/** Ticks at full hours or days of the browser's time zone, in milliseconds, with at most `maxIntervals` intervals. */
+/**
+ * Returns ticks at full hours or days of the browser's time zone, in milliseconds. The step is the smallest that makes
+ * at most `maxIntervals` intervals, or else two weeks.
+ */
 export function timeTicks(fromMs: number, toMs: number, maxIntervals: number): number[] {
   const hours = (toMs - fromMs) / hourMs
   const step = hourSteps.find((each) => hours / each <= maxIntervals) ?? 336
@@ -33,7 +36,7 @@ const hourFormat = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: 
 const dayFormat = new Intl.DateTimeFormat(language, { day: 'numeric', month: 'short' })
 const fullFormat = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' })
 
-/** The date if the tick is at midnight, else the time. */
+/** Returns the date if the tick is at midnight, else the time. */
 export const tickText = (atMs: number): string =>
   (new Date(atMs).getHours() === 0 ? dayFormat : hourFormat).format(atMs)
 

@@ -12,7 +12,7 @@ interface DrawingProps extends Omit<ChartData, 'label'> {
 const margins = { left: 36, right: 8, top: 8, bottom: 22 }
 const tickPixels = 76
 
-/** Left edge of the first point and width of each point, in pixels. */
+/** Returns the left edge of the first point and the width of each point, in pixels. */
 export const stepsOf = (width: number, count: number): { left: number; step: number } => ({
   left: margins.left,
   step: Math.max(1, width - margins.left - margins.right) / Math.max(1, count),
@@ -72,7 +72,7 @@ interface Scale {
   yOf: (value: number) => number
 }
 
-// Bottom and top edge of a series at a point, in pixels.
+// Returns the bottom and top edge of a series at a point, in pixels.
 function edges(values: readonly number[], index: number, yOf: Scale['yOf']): [bottom: string, top: string] {
   const all = stackedTops(values)
   return [yOf(all[index - 1] ?? 0).toFixed(1), yOf(all[index] ?? 0).toFixed(1)]

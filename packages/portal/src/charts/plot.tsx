@@ -94,7 +94,7 @@ const Tooltip = ({ x, isLeft, point, series, stepMinutes }: PointProps & { x: nu
     </div>
   )
 
-// The size in whole pixels; 0 until it is measured.
+// Returns the size of an element in whole pixels, or 0 until it is measured.
 function useSize(element: RefObject<HTMLElement | null>): { width: number; height: number } {
   const [size, setSize] = useState({ width: 0, height: 0 })
   useLayoutEffect(() => {

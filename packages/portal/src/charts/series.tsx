@@ -27,7 +27,7 @@ export interface ChartData {
   stepMinutes: number
 }
 
-/** The cumulative values of the series, from the bottom of the stack. */
+/** Returns the cumulative values of the series, from the bottom of the stack. */
 export const stackedTops = (values: readonly number[]): number[] => {
   let sum = 0
   return values.map((value) => (sum += value))

@@ -3,11 +3,14 @@ const prefix = 'draft '
 
 const startOf = (userId: string): string => `${prefix}${userId} `
 
-/** The key of a draft. It contains the user, the path and search parameters of the URL, and the part of the page. */
+/**
+ * Returns the key of a draft, which contains the user, the path and search parameters of the URL, and the part of the
+ * page.
+ */
 export const draftKey = (userId: string, part: string): string =>
   `${startOf(userId)}${location.pathname}${location.search} ${part}`
 
-/** The key of a draft that does not depend on the search parameters of the URL. */
+/** Returns the key of a draft that does not depend on the search parameters of the URL. */
 export const pageDraftKey = (userId: string, part: string): string => `${startOf(userId)}${location.pathname} ${part}`
 
 export function readDraft(key: string): unknown {
@@ -36,5 +39,5 @@ const removeKeys = (isRemoved: (key: string) => boolean): void => {
 export const removeOtherDrafts = (userId?: string): void =>
   removeKeys((key) => key.startsWith(prefix) && (userId === undefined || !key.startsWith(startOf(userId))))
 
-/** Removes the scroll positions of the router, which the browser restores itself. */
+/** Removes all entries but drafts: the scroll positions of the router, which the browser restores itself. */
 export const removeScrollPositions = (): void => removeKeys((key) => !key.startsWith(prefix))

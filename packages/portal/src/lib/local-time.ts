@@ -3,13 +3,13 @@
 /** Browsers accept years of six digits; the API does not. */
 export const maxLocalTime = '9999-12-31T23:59'
 
-/** The ISO 8601 time of a field, or '' if it is empty. */
+/** Returns the ISO 8601 time of a field, or '' if the field is empty or invalid. */
 export function isoTime(local: string): string {
   const atMs = Date.parse(local)
   return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
 }
 
-/** The value of a field for an ISO 8601 time. */
+/** Returns the value of a field for an ISO 8601 time, or '' without a valid time. */
 export function localTime(iso: string | undefined): string {
   const atMs = Date.parse(iso ?? '')
   if (Number.isNaN(atMs)) return ''

@@ -17,7 +17,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** Stores up to a few hundred characters in a cookie. `undefined` removes the preference. */
+/** Stores a preference in a cookie, so the value must be short. `undefined` removes the preference. */
 export function setPreference(name: string, value: string | undefined, forSeconds = yearSeconds): void {
   const secureAttribute = location.protocol === 'https:' ? '; Secure' : ''
   const maxAgeSeconds = value === undefined ? 0 : forSeconds

@@ -1,6 +1,6 @@
 import type { LinkProps } from '@tanstack/react-router'
 
-/** Link to the page of a resource, by the prefix of its id. Undefined if the resource has no page. */
+/** Returns the link to the page of a resource, by the prefix of its id, or undefined if the resource has no page. */
 export function resourceLink(id: string): LinkProps | undefined {
   if (!/^[a-z]+_[0-9a-z]+$/.test(id)) return undefined
   const [kind] = id.split('_')

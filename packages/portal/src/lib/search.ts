@@ -2,20 +2,20 @@
 
 type Search = Record<string, unknown>
 
-/** A text parameter. The router parses numbers and booleans, which are converted back to text. */
+/** Returns a text parameter. The router parses numbers and booleans, which are converted back to text. */
 export function textIn(search: Search, name: string): string | undefined {
   const value = search[name]
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** A parameter with an ISO 8601 time. */
+/** Returns a parameter as an ISO 8601 time, or undefined if it is not a valid time. */
 export function timeIn(search: Search, name: string): string | undefined {
   const atMs = Date.parse(textIn(search, name) ?? '')
   return Number.isNaN(atMs) ? undefined : new Date(atMs).toISOString()
 }
 
-/** A parameter that accepts only certain values. */
+/** Returns a parameter if its value is one of `values`. */
 export const oneOfIn = <const Value extends string>(
   search: Search,
   name: string,

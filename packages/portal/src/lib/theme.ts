@@ -10,7 +10,6 @@ const currentTheme = (): Theme => {
   return isExplicit(theme) ? theme : 'system'
 }
 
-/** Applies a theme and stores it in this browser. */
 export function chooseTheme(theme: Theme): void {
   setPreference('theme', theme === 'system' ? undefined : theme)
   showTheme(theme)

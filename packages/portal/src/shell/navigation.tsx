@@ -14,7 +14,6 @@ const groups: readonly { slotId: Entry['slotId']; heading?: string }[] = [
 
 export const useNavigation = (): Entry[] => useSuspenseQuery(navigationQuery).data.items
 
-/** The navigation, including the entries of modules. */
 export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
   const entries = useNavigation()
   return (

@@ -109,7 +109,7 @@ type Navigate = ReturnType<typeof useNavigate>
 const matches = (label: string, terms: readonly string[]): boolean =>
   terms.every((term) => label.toLowerCase().includes(term))
 
-/** The commands that match the text and that the user has permission for. Empty groups are omitted. */
+/** Returns the commands that match the text and that the user has permission for. Empty groups are omitted. */
 export function useCommands(text: string): { groups: CommandGroup[]; isSearching: boolean } {
   const navigate = useNavigate()
   const signOut = useSignOut()

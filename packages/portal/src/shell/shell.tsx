@@ -14,7 +14,6 @@ import { TopBar } from './top-bar.tsx'
 
 const loadDrawer = () => import('./drawer.tsx')
 
-/** The frame of every page that requires a sign-in. */
 export function Shell() {
   const main = useFocusOnNavigation()
   useEffect(loadToasts, [])

@@ -67,5 +67,5 @@ export function StatusBadge({ status, title }: { status: string; title?: string 
   )
 }
 
-/** The badge variant of a status, for other elements that have the colour of its badge. */
+/** Returns the badge variant of a status, for other elements that have the colour of its badge. */
 export const variantOf = (status: string): BadgeVariant => variants[status]?.[0] ?? 'quiet'

@@ -62,7 +62,7 @@ export const ButtonLink = ({ variant = 'default', icon: Icon, children, ...rest 
 /** Hidden from screen readers, because the text beside it describes the activity. */
 export const Spinner = () => <LoaderCircle size={16} aria-hidden className={styles['spinning']} />
 
-/** A button that looks like a link. It opens a dialog or selects a row. */
+/** A button that looks like a link. */
 export const TextButton = ({ onClick, children }: { onClick: () => void; children: ReactNode }) => (
   <button type="button" className={styles['text']} onClick={onClick}>
     {children}

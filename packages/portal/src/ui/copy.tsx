@@ -33,7 +33,6 @@ export function CopyButton({ text, label = 'Copy' }: { text: string | (() => str
   )
 }
 
-/** A command or secret with a copy button. */
 export const CopyField = ({ text, label }: { text: string; label: string }) => (
   <div role="group" aria-label={label} className={styles['field']}>
     <code className={styles['text']}>{text}</code>

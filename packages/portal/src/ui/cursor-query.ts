@@ -8,7 +8,7 @@ export interface CursorPage<Row> {
   searchedAll?: boolean
 }
 
-/** A list that is read by cursor, page after page. */
+/** Returns the query of a list that is read by cursor, page after page. */
 export const cursorQuery = <Row>(
   queryKey: QueryKey,
   fetchPage: (cursor: string | undefined, signal: AbortSignal) => Promise<CursorPage<Row>>,
@@ -20,7 +20,7 @@ export const cursorQuery = <Row>(
     getNextPageParam: ({ nextCursor }) => nextCursor,
   })
 
-/** The rows of the loaded pages, with the total of the last page. */
+/** Returns the rows of the loaded pages, with the total of the last page. */
 export const loadedRows = <Row>({ pages }: InfiniteData<CursorPage<Row>>) => ({
   items: pages.flatMap(({ items }) => items),
   totalCount: pages.at(-1)?.totalCount ?? 0,

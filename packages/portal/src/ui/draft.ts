@@ -67,7 +67,7 @@ class Part {
     this.#key = user && (isKept ? pageDraftKey : draftKey)(user.id, name)
   }
 
-  /** The stored value of an earlier load of the page, if any. */
+  /** Returns the stored value of an earlier load of the page, if any. */
   readStored(): unknown {
     const value = this.#key === undefined ? undefined : readDraft(this.#key)
     hasRestored ||= value !== undefined
@@ -78,7 +78,7 @@ class Part {
     this.#saved = JSON.stringify(saved) ?? ''
   }
 
-  /** Records a value. `draft` is the part of it that may be stored. */
+  /** Records a value. `draft` is the part of the value that may be stored. */
   update(value: unknown, draft = value): void {
     this.#current = JSON.stringify(value) ?? ''
     if (this.#current === this.#saved) return this.forget()
@@ -125,7 +125,7 @@ export function useDraft<Value>(name: string, saved: Value, { isKept = false } =
 
 /**
  * Keeps the named fields of a form, except secrets, until the form is submitted or discarded. Returns a reference for
- * the form and a function to call when a field changes.
+ * the form, a function to call when a field changes, and the scope of the draft.
  */
 export function useFormDraft(name: string, hasDraft: boolean | 'kept') {
   const form = useRef<HTMLFormElement>(null)

@@ -71,7 +71,6 @@ type SelectProps = FieldProps &
     onChange?: (value: string) => void
   }
 
-/** The browser's own select element, which works with every keyboard and phone. */
 export function SelectField({ name, label, hint, isOptional, check, options, onChange, ...rest }: SelectProps) {
   return (
     <Field {...{ name, label, hint, check }} isOptional={isOptional ?? false}>
@@ -148,7 +147,6 @@ interface CheckGroupProps<Value extends string> {
   problem?: string | undefined
 }
 
-/** A group of checkboxes with a common label. */
 export function CheckGroup<Value extends string>(props: CheckGroupProps<Value>) {
   const { label, hint, choices, chosen, onChange, problem } = props
   const id = useId()

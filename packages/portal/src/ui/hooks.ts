@@ -26,8 +26,8 @@ export function useFirstField<Element extends HTMLElement>(fields = 'input, sele
 }
 
 /**
- * A component module that is loaded on demand, and the function that loads it. A failure shows a toast and keeps the
- * page; the function can be called again.
+ * Returns a component module that is loaded on demand, and the function that loads it. A failure shows a toast and
+ * keeps the page; the function can be called again.
  */
 export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
   const [loaded, setLoaded] = useState<{ part: Part }>()
@@ -39,5 +39,5 @@ export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
   return [loaded?.part, fetchPart] as const
 }
 
-/** A callback for the `ref` of an element that must be visible when it appears. */
+/** Scrolls an element into view. It is for the `ref` of an element that must be visible when it appears. */
 export const scrollIntoView = (element: HTMLElement | null): void => element?.scrollIntoView({ block: 'nearest' })

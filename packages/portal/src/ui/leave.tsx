@@ -8,8 +8,8 @@ const question = newOverlay()
 let pendingQuestion: Promise<boolean> | undefined
 
 /**
- * Asks before input is discarded. Returns whether the caller may continue. Repeated calls share the question. Some
- * forms keep their input when the user opens another page.
+ * Asks before input is discarded. Returns whether the caller may continue. Repeated calls share the question. With
+ * `isNavigation`, forms that keep their input for a return to the page do not count.
  */
 export async function mayLeave(before?: Scope, isNavigation = false): Promise<boolean> {
   if (!wouldDiscard(before, isNavigation)) return true

@@ -5,7 +5,7 @@ export interface Overlay {
   useContent: () => ReactNode
 }
 
-/** A place where code outside of React components can show content. */
+/** Creates a place where code outside of React components can show content. */
 export function newOverlay(): Overlay {
   let shown: ReactNode
   const listeners = new Set<() => void>()

@@ -5,7 +5,6 @@ const pauseMs = 300
 
 interface SearchFieldProps extends Pick<InputProps, 'label' | 'placeholder' | 'maxLength'> {
   name?: string
-  /** The search parameter of the URL. */
   search: string | undefined
   onChange: (search: string | undefined) => void
 }

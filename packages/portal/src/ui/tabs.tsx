@@ -11,7 +11,7 @@ export interface Tab {
 
 interface TabsProps {
   tabs: readonly Tab[]
-  /** Name of the open tab. Pages store the name in the URL. */
+  /** Name of the open tab. */
   value: string
   onChange: (name: string) => void
   label: string

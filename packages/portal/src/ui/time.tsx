@@ -14,7 +14,7 @@ const steps = [
   [30 * 86_400, 'day', 86_400],
 ] as const
 
-// One unit is precise enough. Times more than a month away are shown as a date.
+// Times at least 30 days away are shown as a date.
 function relativeText(atMs: number, nowMs: number): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
   const step = steps.find(([below]) => Math.abs(seconds) < below)
@@ -46,13 +46,10 @@ function subscribe(listener: () => void): () => void {
   }
 }
 
-/**
- * The current time in milliseconds. It is updated often enough for texts such as "2 min. ago". All components share one
- * timer.
- */
+/** Returns the current time in milliseconds, updated every ten seconds by a timer that all components share. */
 export const useNow = (): number => useSyncExternalStore(subscribe, () => lastTickMs)
 
-/** The current time in milliseconds, updated every second while `isRunning`. */
+/** Returns the current time in milliseconds, updated every second while `isRunning`. */
 export function useSeconds(isRunning: boolean): number {
   const [nowMs, setNowMs] = useState(Date.now)
   useEffect(() => {
@@ -76,16 +73,16 @@ export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: bool
   )
 }
 
-/** The time of day with seconds, always with eight characters. */
+/** Returns the time of day with seconds, always with eight characters. */
 export const clockText = (at: string): string => clockFormat.format(Date.parse(at))
 
-/** The duration of a job or step, or '' until it has ended. */
+/** Returns the duration of a job or step, or '' until it has ended. */
 export const totalDurationText = ({ startedAt, completedAt }: { startedAt?: string; completedAt?: string }): string =>
   startedAt === undefined || completedAt === undefined
     ? ''
     : durationText(Math.max(0, Date.parse(completedAt) - Date.parse(startedAt)))
 
-/** A duration in milliseconds as text, such as `1 h 2 min` or `3.4 s`. */
+/** Formats a duration in milliseconds, such as `1 h 2 min` or `3.4 s`. */
 export function durationText(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
   const minutes = Math.floor(ms / 60_000)

@@ -13,7 +13,7 @@ export interface PageOf<Row> {
 }
 
 export interface PageSource<Row> {
-  /** Starts with the noun and contains all values that the rows depend on. */
+  /** Contains all values that the rows depend on. */
   queryKey: QueryKey
   /**
    * Fetches a page of `pageRows` rows. Pages are numbered from 1. The signal aborts when the page scrolls out of view.
@@ -33,7 +33,7 @@ export interface PageFailure {
 // Pages that scroll past faster than this are not requested.
 const pauseMs = 120
 
-/** The rows of a paged list. Only visible pages are fetched and polled. */
+/** Reads the rows of a paged list. Only pages in or near the window are fetched and polled. */
 export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<Row>) {
   const client = useQueryClient()
   const [pageNumbers, onRange] = useSettledPages()

@@ -20,7 +20,9 @@ interface RowsOptions {
   keyAt: (index: number) => string | undefined
 }
 
-/** The rendered rows of a long list: the visible rows and some around them. All rows have the same height. */
+/**
+ * Determines the rendered rows of a long list: the visible rows and some around them. All rows have the same height.
+ */
 export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
   const list = useRef<HTMLDivElement>(null)
   const { topPx, remPx, isNarrow } = useBox(list, minRem)
@@ -88,7 +90,7 @@ interface Box {
   isNarrow: boolean
 }
 
-// The position of the list in the document, and whether it is narrow.
+// Returns the position of the list in the document, and whether the list is narrow.
 function useBox(list: { current: HTMLElement | null }, minRem: number): Box {
   const [box, setBox] = useState<Box>({ topPx: 0, remPx: 16, isNarrow: false })
   useLayoutEffect(() => {

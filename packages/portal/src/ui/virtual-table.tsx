@@ -47,7 +47,7 @@ const narrowRem = 40
 const gapRem = 1
 const marginRem = 1.5
 
-// The minimum width of all columns and gaps.
+// Returns the minimum width of all columns and gaps, in rem.
 const minWidthRem = (columns: readonly { width: string }[]): number =>
   columns.reduce((sum, { width }) => sum + gapRem + Number(/[\d.]+(?=rem)/.exec(width)?.[0] ?? 0), marginRem - gapRem)
 
@@ -55,7 +55,7 @@ interface VirtualTableProps<Row> extends VirtualVariant<Row> {
   count: number
   /** Returns undefined for a row that is not loaded; a placeholder is then shown. */
   rowAt: (index: number) => Row | undefined
-  /** The rows that are folded into a row. */
+  /** Returns the rows that are folded into a row. */
   foldAt?: (index: number) => Fold | undefined
   /** Called with the indexes of the first and the last rendered row. */
   onRange?: (first: number, last: number) => void
@@ -69,8 +69,8 @@ const maxRows = 200_000
 const defaultHeight: RowHeight = { wide: 2.75, narrow: 4 }
 
 /**
- * A table of any length that scrolls with the page and renders only the visible rows. Arrow keys, Page Up, Page Down,
- * Home and End move between rows. `PagedTable` adds fetching on demand.
+ * A table that scrolls with the page and renders only the visible rows and some around them. Arrow keys, Page Up, Page
+ * Down, Home and End move between rows. `PagedTable` adds fetching on demand.
  */
 export function VirtualTable<Row>({
   label,

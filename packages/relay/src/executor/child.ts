@@ -39,7 +39,6 @@ export function reportFailedStart(cause: unknown, task: Task): RunningScript {
   return { exitCode: Promise.resolve(reportFailure(cause, task)), stop: () => false }
 }
 
-/** The process group that a child leads. */
 class Group {
   readonly #id: number
   readonly #gracefulStop: GracefulStop

@@ -7,7 +7,7 @@ export type Task = {
   nodeName: string
   script: string
   onOutput: (stream: Stream, bytes: Buffer) => void
-  /** Called before the script runs, so that a restarted relay can find its processes. */
+  /** Called before the script starts, so that a restarted relay can find the processes of the script. */
   onSpawned: (leader: Leader) => void
 }
 
@@ -15,12 +15,14 @@ export type StopMode = 'graceful' | 'force'
 
 export type RunningScript = {
   /**
-   * The exit code as a shell reports it: 128 + signal after a signal, 126 or 127 if the script could not be started.
+   * The exit code as a shell reports it: 128 plus the number of a signal that ended the script, or 126 or 127 if the
+   * script could not be started.
    */
   exitCode: Promise<number>
   /**
-   * Stops the script. `graceful` sends SIGTERM to all its processes once, and SIGKILL to those that are left after five
-   * seconds; `force` sends SIGKILL. On an ssh node, `force` closes the connection, which stops the script gracefully.
+   * Stops the process group of the script. `graceful` sends SIGTERM once, and SIGKILL to the processes that are left
+   * after five seconds; `force` sends SIGKILL. On an ssh node, `force` closes the connection, which stops the script
+   * gracefully.
    * Returns false if the script has ended.
    */
   stop: (mode: StopMode) => boolean
@@ -34,7 +36,7 @@ export type Executor = {
   probe: (command: string) => Promise<string>
 }
 
-/** Limits of a probe. */
+/** The limits of time and output of a probe, as options of `execFile`. */
 export const probeLimits = { timeout: 15_000, killSignal: 'SIGKILL', maxBuffer: 65_536 } as const
 
 /** Time that a stopped script has to clean up, in milliseconds. */
@@ -43,7 +45,7 @@ export const graceMs = 5000
 /** Time that background processes have to end by themselves after the script, in milliseconds. */
 export const settleMs = 250
 
-/** Returns the last line of the output of a script that left processes behind. */
+/** Returns the line that is added to the output of a script that left processes behind. */
 export function endedProcessesLine(count: number | string): string {
   return `[Background processes ended with the script: ${count}]`
 }

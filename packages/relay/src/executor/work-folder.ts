@@ -10,8 +10,8 @@ import { type ScriptUser, startAs } from './user.ts'
 const run = promisify(execFile)
 
 /**
- * Creates the folder below which scripts run if it is missing, for example because the host has removed it. Throws
- * `FatalError` if another user owns the folder or it cannot be used.
+ * Creates the folder below which scripts run, if it is missing. Throws `FatalError` if another user owns the folder or
+ * it cannot be used.
  */
 export function ensureWorkFolder(parent: string, { isOther }: ScriptUser): void {
   try {

@@ -80,7 +80,7 @@ export function install(settings: Settings, environment: NodeJS.ProcessEnv = pro
   )
 }
 
-/** Removes the service. The state and the users remain for a later install, unless `purge` is true. */
+/** Removes the service. The settings, the state and the users remain, unless `purge` is true. */
 export function uninstall({ root, purge }: Pick<Options, 'root' | 'purge'>): void {
   const paths = pathsIn(root)
   requireRoot('uninstall')
@@ -191,7 +191,7 @@ function ensureFolder(path: string, mode: number, uid: number, gid: number): voi
   chownSync(path, uid, gid)
 }
 
-// Writes a file unless it has this content, and returns whether it wrote. A crash leaves the old or the new file.
+// Writes a file unless it has this content, and returns whether it wrote.
 function replaceFile(path: string, content: string | Buffer, mode: number): boolean {
   const isSame = existsSync(path) && Buffer.from(content).equals(readFileSync(path))
   if (isSame) chmodSync(path, mode)

@@ -101,7 +101,7 @@ function quoteWord(word: string): string {
   return /^[\w./:@%+,-]+$/.test(word) ? escaped : `"${escaped.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 }
 
-/** Returns the text of an environment file. Throws `RangeError` if a value has more than one line. */
+/** Returns the text of an environment file. Throws `RangeError` if a value contains a line break or NUL. */
 export function environmentText(variables: Record<string, string>): string {
   return Object.entries(variables)
     .map(([name, value]) => {

@@ -6,12 +6,13 @@ import { isJsonObject, parseJsonObject } from '../json.ts'
 import { messageOf, warn } from '../log.ts'
 import { isNewer, relayVersion, releaseKeyPem } from '../version.ts'
 
-/** A downloaded version of the relay. `id` identifies the update. The release key has created `signature`. */
+/** A version of the relay program. `id` identifies the update. `signature` is the signature of the release key. */
 export type Program = { id: string; version: string; sha256: string; signature: string }
 
 /**
- * `staged`: it is verified, and waits for running scripts. `trying`: it has to complete a heartbeat. `paused`: it has
- * completed none, and the previous program shows whether the platform is reachable. `rolledBack`: it cannot be used.
+ * The program that may replace the active one. `staged`: it is verified and waits for running jobs. `trying`: it has to
+ * complete a heartbeat. `paused`: it has completed none, and the previous program checks whether the platform is
+ * reachable. `rolledBack`: it is not used.
  */
 export type Candidate = Program & { state: (typeof states)[number]; tries: number; reason?: string | undefined }
 
@@ -22,8 +23,8 @@ type StoredState = { active?: Program | undefined; previous?: Program | undefine
 const maxTries = 3
 
 /**
- * The programs in the state folder. Every change is one durable write, so that a kill at any time leaves a program that
- * starts. The file that was started by hand or by the service is never changed.
+ * The downloaded programs and their recorded state. Each change of the state is one durable write, so that after a kill
+ * the state is either the old or the new one. The installed file is never changed.
  */
 export class Programs {
   readonly #folder: string
@@ -51,7 +52,7 @@ export class Programs {
     this.#change({ candidate: { ...program, state: 'staged', tries: 0 } })
   }
 
-  /** Records that a program cannot be used, before it is staged. */
+  /** Records a program that cannot be staged as `rolledBack`. */
   reject(program: Program, reason: string): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     this.#change({ candidate: { ...programOf(program), state: 'rolledBack', tries: 0, reason } })
@@ -85,8 +86,8 @@ export class Programs {
   }
 
   /**
-   * Returns the program to start next; undefined for the file that was started. A trial is counted before it starts, so
-   * that a program that crashes this machine is not tried forever. Scripts may be able to write the folder, so each
+   * Returns the program to start next; undefined for the program of this process. A trial is counted before it starts,
+   * so that a program that crashes this machine is not tried forever. Scripts may be able to write the folder, so each
    * program is verified.
    */
   next(): (Program & { isTrial: boolean }) | undefined {
@@ -98,7 +99,7 @@ export class Programs {
       warn(`The trial of relay ${candidate?.version} could not be recorded: ${messageOf(error)}.`)
     }
     const usableProgram = [active, previous].find((program) => program && this.#isIntact(program))
-    // If the program is not newer, the file that was started was installed by hand later.
+    // If the program is not newer, the program of this process was installed later.
     return usableProgram && isNewer(usableProgram.version, relayVersion)
       ? { ...usableProgram, isTrial: false }
       : undefined
@@ -141,7 +142,7 @@ export class Programs {
     }
   }
 
-  // Removes all programs except the active program and the previous one.
+  // Removes all files except the state, the active program and the previous one.
   #clear(): void {
     const { active, previous } = this.#read()
     const keptPaths = [

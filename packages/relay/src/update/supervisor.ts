@@ -16,8 +16,8 @@ const stopLimitMs = 10_000
 const lockWaitMs = 15_000
 
 /**
- * Runs the newest program until the signal aborts or the program ends, and replaces it after an update. `runOwn` runs
- * the program of this process. `supervise` and `runOwn` return an exit code.
+ * Runs the newest program, and starts the next one after an update or a failed trial. Returns the exit code of the last
+ * program. `runOwn` runs the program of this process.
  */
 export async function supervise(
   stateFolder: string,
@@ -89,7 +89,7 @@ function endChild(child: ChildProcess): void {
   setTimeout(() => child.kill('SIGKILL'), stopLimitMs).unref()
 }
 
-/** Ends a supervised relay when its supervisor has ended. */
+/** Makes this relay stop when its supervisor ends, if it has one. */
 export function followSupervisor(): void {
   if (!isSupervised) return
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))

@@ -11,14 +11,13 @@ import { isSupervised } from './supervisor.ts'
 
 const run = promisify(execFile)
 const testLimitMs = 30_000
-// After this time, the relay accepts no more jobs until its scripts have ended.
+// If a staged version has waited this long for running jobs, the relay accepts no more jobs.
 const idleWaitMs = 600_000
 
 type UpdaterOptions = {
   stateFolder: string
   server: string
   isIdle: () => boolean
-  /** Makes the relay accept no more jobs. */
   drain: () => void
   /** Ends this relay, so that the supervisor starts the next program. */
   swap: () => void
@@ -55,7 +54,7 @@ export class Updater {
     return { id, status, ...(reason && { reason: reason.slice(0, 200) }) }
   }
 
-  /** Call it after each heartbeat that the platform has accepted. */
+  /** Continues the update after an accepted heartbeat. `offer` is `update` in the response. */
   onAccepted(offer: unknown): void {
     try {
       this.#proceed()
@@ -67,7 +66,7 @@ export class Updater {
     if (parsed) void this.#consider(parsed)
   }
 
-  /** Call it after each failed heartbeat. */
+  /** Records that a heartbeat has failed. */
   onFailed(): void {
     this.#hasFailed = true
   }
@@ -80,7 +79,7 @@ export class Updater {
       this.#programs.commit()
       info(`Relay ${relayVersion} is in use.`)
     } else if (candidate?.state === 'paused') this.#conclude()
-    // The candidate is still `trying` if the supervisor could not record the trial and so did not start it.
+    // The candidate is `trying` while the relay drains, or if the supervisor could not record the trial.
     else if (candidate?.state === 'staged' || candidate?.state === 'trying') this.#swapWhenIdle()
     else return
     this.#problem = undefined
@@ -156,7 +155,7 @@ export class Updater {
   }
 }
 
-/** Whether the system, for example with a full disk, and not the program has caused an error. */
+/** Whether a system call has failed, for example because of a full disk. */
 const isSystemError = (error: unknown): boolean => error instanceof Error && 'syscall' in error
 
 /** Returns the reason why this relay does not install a version, if any. */

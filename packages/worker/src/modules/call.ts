@@ -47,7 +47,7 @@ export async function callModule(
   return response
 }
 
-/** Records published events. The caller receives its response even if this fails, because its request is complete. */
+/** Records published events. Only logs a failure, because the request is complete. */
 async function record(moduleId: string, published: readonly PublishedEvent[]): Promise<void> {
   if (published.length === 0) return
   try {

@@ -4,7 +4,7 @@ import { tokenOf } from '../runtimes/token.ts'
 
 let client: Promise<ModuleClient> | undefined
 
-/** Opens a client for functions that only call modules. Loads no code for deployments or images. */
+/** Opens a client for functions that only call modules. */
 export const moduleClient = (): Promise<ModuleClient> =>
   (client ??= config.PLAT_MODULE_RUNTIME === 'lambda' ? openLambdaClient() : openHostClient())
 

@@ -36,7 +36,7 @@ export async function deliverBatch(
   return problem === undefined ? nextLease : backOff(nextLease)
 }
 
-/** Delivers an event to a module that responds to a probe, so that even a crash counts against the event. */
+/** Probes the module before it delivers the event, so that a later crash counts against the event. */
 export async function deliverOne(
   target: DeliveryTarget,
   lease: DeliveryLease,
@@ -57,7 +57,9 @@ const manifestWithoutChecks = ({ release: { manifest } }: ServingModule) => ({
   spec: { ...manifest.spec, healthChecks: [] },
 })
 
-/** Delivers events. Deletes the handled ones in the transaction that records the events published by the module. */
+/**
+ * Delivers events, and deletes the handled events in the transaction that records the events published by the module.
+ */
 async function deliver({ runtime, record }: DeliveryTarget, batch: readonly PendingEvent[]) {
   const events = batch.map(({ event }) => event)
   const { handled, problem, published, failed } = await deliverEvents(runtime, record.deployment, events, batchLimitMs)

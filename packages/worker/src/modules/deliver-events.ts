@@ -21,7 +21,10 @@ import { moduleClient } from './client.ts'
 /** No batch starts after this time: a function has 30 seconds, and a batch may take ten. */
 const deliveryLimitMs = 10_000
 
-/** Delivers the pending events of a module, unless it does not serve requests or another worker holds the lease. */
+/**
+ * Delivers the pending events of a module, or deletes them if the module does not exist. Delivers nothing while the
+ * module does not serve requests or is backing off, or while another worker holds the lease.
+ */
 export async function deliverPending(
   moduleId: string,
   openClient: () => Promise<ModuleClient> = moduleClient,
@@ -36,7 +39,8 @@ export async function deliverPending(
   await releaseDelivery(finalLease)
   // The worker that started the backoff has sent the message that ends it.
   if (hasToWait) return
-  // Messages about later events were acknowledged while this worker held the lease, so it enqueues another message.
+  // Messages about later events may have been acknowledged while this worker held the lease, so it enqueues another
+  // message.
   const waitSeconds = Math.ceil(Math.max(finalLease.backOffUntilMs - now(), 0) / 1000)
   if (await hasEvents(moduleId)) await enqueueModuleDelivery(record.organisationId, moduleId, waitSeconds)
 }

@@ -24,8 +24,9 @@ export type PendingEvent = z.infer<typeof StoredEvent>
 const pageSize = 50
 
 /**
- * Returns the next events, oldest first, or undefined if there are none to deliver. Drops expired and unreadable
- * events, and events for a release of another publisher, so the result may be empty.
+ * Returns the next events, oldest first; undefined if there are none, or if the module was removed or has another
+ * publisher. Drops expired and unreadable events, and events for a release of another publisher, so the result may be
+ * empty.
  */
 export async function nextEvents({ id: moduleId, release }: ModuleRecord): Promise<PendingEvent[] | undefined> {
   const { items } = await query({ ...keys.moduleEvents(moduleId), limit: pageSize })
@@ -66,7 +67,6 @@ const leaseMs = 60_000
 export interface Progress {
   /** Consecutive failures: the module was unreachable or rejected its events. */
   failures: number
-  /** No delivery before this time. */
   backOffUntilMs: number
   /** Events up to this sort key are delivered one by one, to identify the failing one. */
   carefulTo: string

@@ -36,7 +36,7 @@ export async function fail(
   if (await storeFailure(record, error)) await shutDown(runtime, deployment, { graceMs })
 }
 
-/** Stores the failure. Returns false if the module has changed since it was read. */
+/** Returns false if the module has changed since it was read. */
 async function storeFailure(
   record: ServingModule,
   { code, message: text }: { code: ModuleErrorCode; message: string },

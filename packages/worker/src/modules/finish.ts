@@ -16,7 +16,7 @@ export interface FinishChange {
 
 /**
  * Ends an operation and applies its change in one transaction. Retries if the route reservations have changed
- * concurrently. Returns the previous state. Throws `LeaseLost`.
+ * concurrently. Returns the previous state. Throws `LeaseLost` if another worker has taken over the operation.
  */
 export async function finishWith(
   { operation }: OperationLease,

@@ -6,7 +6,6 @@ import { moduleRuntime } from './runtime.ts'
 import { revertInstall } from './compensate.ts'
 import { forceUninstall, uninstall } from './uninstall.ts'
 
-/** Opens the runtime of modules. Tests pass their own factory. */
 export type RuntimeFactory = () => Promise<ModuleRuntime>
 
 export function moduleHandlers(openRuntime: RuntimeFactory = moduleRuntime): OperationHandlers {

@@ -116,7 +116,7 @@ async function storeHealth(
   const conflict = await commit(system(record.organisationId), {
     writes: [
       replace(keys.moduleHealth(record.id), healthItem(after), { revision: expectedRevision }),
-      // An uninstalled module must not reappear, and its replacement reports its own health.
+      // Health must not be stored for a module that was uninstalled or changed since it was read.
       check(keys.module(record.id), { updatedAtMs: { is: record.updatedAtMs } }),
     ],
     ...changeEvents(record, before, after),
@@ -171,7 +171,7 @@ type HealthCounts = Pick<ModuleHealthRecord, 'checks' | 'missed' | 'missedRuns'>
 const missedOf = ({ missed, missedRuns }: Omit<HealthCounts, 'checks'>): number =>
   Math.max(missed, ...Object.values(missedRuns))
 
-/** Returns the health of a module. Informational checks have no effect. */
+/** Informational checks have no effect. */
 export function healthOf({ checks, ...counts }: HealthCounts): ModuleHealth {
   if (missedOf(counts) >= missedLimit) return 'Unhealthy'
   const failingChecks = checks.filter(({ status, tags }) => status !== 'Healthy' && !isInformational(tags))

@@ -19,7 +19,7 @@ export type ServingModule = ModuleRecord & { deployment: Deployment }
 export const hasDeployment = (record: ModuleRecord): record is ServingModule =>
   isServing(record) && record.deployment !== undefined
 
-/** Limits per module, because all modules share the item of the route reservations. */
+/** Limits the subscriptions of a module, because all modules share the item of the route reservations. */
 const maxSubscriptions = 50
 const maxWarnings = 20
 

@@ -26,8 +26,8 @@ interface RedeployedModule {
 
 /**
  * Restarts modules with missing deployments, such as all modules after a restart of the one-machine platform. Deploys
- * them concurrently and runs their hooks together. Concurrent runs are idempotent. Returns the modules that cannot run
- * at present.
+ * them concurrently and runs their hooks together. Concurrent runs are idempotent. Returns the modules whose deployment
+ * failed with a transient error.
  */
 export async function restartAll(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
   if (missing.length === 0) return []

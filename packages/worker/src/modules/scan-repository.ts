@@ -77,7 +77,10 @@ const newestFirst = (a: CatalogRelease, b: CatalogRelease): number =>
 /** Signatures and attestations are stored next to images, under tags derived from digests. */
 const isOfDigest = (tag: string): boolean => /^sha256-[0-9a-f]{64}/.test(tag)
 
-/** Returns the unique digests of a repository's tags; if there are too many tags, those of the newest versions. */
+/**
+ * Returns the unique digests of a repository's tags, at most `releaseLimit`. If there are too many tags, reads those of
+ * the newest versions among the first `maxListedTags`.
+ */
 async function digestsOf({ client, name }: Repository, problems: string[]): Promise<string[]> {
   const tags: string[] = []
   for await (const tag of client.tags(name)) {

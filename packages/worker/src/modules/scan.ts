@@ -99,7 +99,7 @@ async function targetsOf(
   }
   if (targets.size > maxRepositories) problems.push(`${registry}: only ${maxRepositories} repositories are scanned.`)
   const scanned = [...targets.values()].slice(0, maxRepositories)
-  // If a scan reaches the time limit, the next one starts elsewhere.
+  // Starts at a random repository, because a scan that reaches the time limit skips the last ones.
   const start = Math.floor(jitter() * scanned.length)
   return [...scanned.slice(start), ...scanned.slice(0, start)]
 }

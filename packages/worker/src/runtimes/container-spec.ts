@@ -26,7 +26,7 @@ export const memoryMegabytes = 256
 export const maxProcesses = 128
 export const temporaryMegabytes = 64
 
-/** System calls that no module needs, and that have enabled container escapes before. */
+/** System calls that modules do not need, and that could weaken their isolation. */
 const blockedCalls =
   'add_key keyctl request_key bpf perf_event_open userfaultfd ptrace process_vm_readv process_vm_writev mount umount2 ' +
   'pivot_root setns unshare open_by_handle_at kexec_load init_module finit_module delete_module mount_setattr move_mount ' +

@@ -128,7 +128,7 @@ async function hasProgram(image: UnpackedImage, path: string, program: string): 
   return false
 }
 
-/** Returns the numeric user id of the image, or the default user if the image names a user or root. */
+/** Returns the numeric user id of the image, or the default user if the image specifies a name, root or no user. */
 function userOf({ config }: UnpackedImage): number {
   const id = /^\d{1,9}(?=:|$)/.exec(config.User ?? '')?.[0]
   return Number(id ?? 0) || moduleUserId

@@ -82,7 +82,6 @@ function openRequest(
   try {
     return http.request({ ...address, method, path, headers: sentHeaders, agent: false, maxHeaderSize })
   } catch (cause) {
-    // The method, the path or a header is not valid in HTTP.
     throw failureOf('refused', 'The request is invalid in HTTP.', cause)
   }
 }

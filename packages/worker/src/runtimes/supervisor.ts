@@ -10,7 +10,6 @@ const maxCrashes = 5
 const firstDelayMs = 500
 const maxDelayMs = 30_000
 
-/** Returns the delay before a restart: exponential backoff with jitter. */
 export const restartDelayMs = (crashes: number): number =>
   Math.min(maxDelayMs, firstDelayMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
 

@@ -28,8 +28,8 @@ export interface UpdateWork {
 }
 
 /**
- * Shifts traffic to a release in increasing shares. Every attempt runs all steps again, and each step is
- * idempotent. Once the release serves alone, the update can only be completed; until then it can only be reverted.
+ * Shifts traffic to a release in increasing shares. Every attempt runs all steps again, and each step is idempotent.
+ * Once the release serves alone, the update is no longer reverted.
  */
 export async function update(work: UpdateWork): Promise<void> {
   const { lease, target } = work

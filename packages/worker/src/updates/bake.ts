@@ -23,7 +23,6 @@ interface FailureCounts {
   oldestMs: number | undefined
 }
 
-/** Failures before a shift. */
 export interface ErrorBaseline extends FailureCounts {
   atMs: number
   /** The same time on the clock of `elapsedMs`. */
@@ -110,7 +109,6 @@ export interface ErrorCounts {
 
 /** Fewer failures are not significant. */
 const minFailures = 3
-/** Tolerance for random differences. */
 const toleranceFactor = 2
 
 /**

@@ -12,7 +12,6 @@ export class UpdateError extends Error {
 /** Codes for a release that does not exist or cannot be applied; a retry would fail too. */
 const finalCodes = new Set<ErrorCode>(['version_not_available', 'infrastructure_update_required'])
 
-/** Classifies an error as final or transient. Transient errors are retried. */
 export function classifyUpdateError(error: unknown): ErrorClassification {
   if (error instanceof UpdateError) return { message: error.message, isFinal: true }
   return { ...classify(error), cause: error }

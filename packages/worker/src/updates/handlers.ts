@@ -7,7 +7,7 @@ import { rollBack } from './roll-back.ts'
 import { update } from './apply.ts'
 import { type UpdateTarget } from './target/port.ts'
 
-/** Opens a target for one attempt. Tests pass their own factory. */
+/** Opens a target for one attempt. */
 export type TargetFactory = () => Promise<UpdateTarget>
 
 export function updateHandlers(

@@ -68,7 +68,7 @@ const entries = [
   userEntry('many'),
   userEntry('most'),
   ...Array.from({ length: 1001 }, (_, index) => groupEntry(`group${index}`, 'most', ...(index < 600 ? ['many'] : []))),
-  // A cycle.
+  // The groups `outer` and `top` are members of each other.
   groupEntry('outer', `cn=ops,${groupsDn}`, `cn=group599,${groupsDn}`, `cn=top,${groupsDn}`),
   groupEntry('top', `cn=outer,${groupsDn}`),
   `dn: cn=posix,${groupsDn}\nobjectClass: posixGroup\ncn: posix\ngidNumber: 1\nmemberUid: grace`,

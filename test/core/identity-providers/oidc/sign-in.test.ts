@@ -20,7 +20,7 @@ const { completeSignIn, newProvider, replaceProvider, startSignIn, validCallback
 
 beforeAll(async () => {
   await oidc.preparePortal()
-  // Failed sign-ins are logged.
+  // Hides log lines, because failed sign-ins are logged.
   vi.spyOn(process.stdout, 'write').mockReturnValue(true)
 })
 const origin = { address: '192.0.2.1' }

@@ -322,7 +322,7 @@ test('rejects a batch whose cluster is removed between the reads of its lookup',
   const { caller, clusterIds } = await callerWithClusters(1)
   const [contestedId = ''] = clusterIds
   const allIds = [...(await storeClusters(caller, 150)), contestedId]
-  // Only the batch read with the guard is delayed. The other one returns the cluster before its removal.
+  // Only the batch read with the guard is delayed. The other batch read returns the cluster before its removal.
   const readsGuard = (input: string) => input.includes('REMOVAL-GUARD') && input.includes(allIds[1] ?? '')
   const accept = () => errorCodeOf(Batch.submit(caller, { jobs: jobsForClusters(allIds) }))
   expect(await delayCalls(readsGuard, accept, () => Cluster.remove(caller, contestedId))).toBe('cluster_forbidden')

@@ -27,7 +27,7 @@ export class MemoryTarget {
   share: { release: InstalledRelease; share: TrafficPercent } | undefined
   readonly behaviours = new Map<string, Behaviour>()
   readonly shares: string[] = []
-  /** Version → requests without a response; undefined for other versions. */
+  /** Version → function that returns its requests without a response. */
   readonly unanswered = new Map<string, (sinceMs: number) => InFlightStats>()
   hook: { before?: (call: TargetCall) => Promise<void>; after?: (call: TargetCall) => Promise<void> } = {}
 

@@ -39,7 +39,7 @@ export async function setUpUpdates({ released, close }: Awaited<ReturnType<typeo
     return { older: await released(`1.${count}.0`), newer: await released(`1.${count}.1`) }
   }
 
-  /** A queued update; the clock advances while its release is baking. */
+  /** Queues an update. The clock advances while its release bakes. */
   async function newUpdate(behaviour?: Behaviour, action: UpdatePlan['action'] = 'apply') {
     const { older, newer } = await newReleases()
     const [release, before] = action === 'apply' ? [newer, older] : [older, newer]
@@ -88,7 +88,7 @@ export async function attemptRepeatedly(queued: QueuedUpdate, target: UpdateTarg
 
 export const jobOf = ({ caller, reference }: QueuedUpdate) => Job.read(caller, reference.jobId)
 
-/** Each health check takes as long as a release bakes. */
+/** Advances the clock at each health check, so that a release bakes in one check. */
 export const advanceOnHealthCheck = async ({ name, input }: { name: string; input: readonly unknown[] }) => {
   if (name === 'invoke' && input[1] === 'health') advance(1000)
 }

@@ -12,7 +12,7 @@ import { describeProblem } from './test.ts'
 
 /** The total time limit. Each directory may use an equal share of the time that is left, but at least `minShareMs`. */
 const timeoutMs = 6000
-/** Enough for a slow directory, even if there are many. After four directories that hang, no time is left. */
+/** Enough for a slow directory, even if there are many directories. */
 const minShareMs = 1500
 
 /** Limits concurrent lookups, because a directory that hangs delays each of them for seconds. */

@@ -151,7 +151,6 @@ export class LdapMessages extends Duplex {
 }
 
 const startTlsOid = Buffer.from('1.3.6.1.4.1.1466.20037')
-/** The StartTLS request of RFC 4511, section 4.14. */
 export const startTlsRequest = encode(tags.sequence, Buffer.from([2, 1, 1]), encode(0x77, encode(0x80, startTlsOid)))
 
 /**

@@ -25,7 +25,7 @@ export interface CachedIssuer {
 
 const issuers = new BoundedCache<{ issuer: Promise<CachedIssuer>; untilMs: number }>(200)
 
-/** The key contains the revision, so that changed settings take effect at once. */
+/** The cache key contains the revision, so that changed settings take effect at once. */
 export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
   const cacheKey = `${provider.id} ${provider.revision}`
   const cached = issuers.get(cacheKey)

@@ -14,7 +14,7 @@ export async function findOidcProvider(providerId: string): Promise<ProviderReco
   return provider?.isEnabled && provider.type !== 'LDAP' ? provider : undefined
 }
 
-/** Accepts a code once, within a minute and from the same browser. */
+/** Accepts a code once, within a minute, and only from the browser that signed in. */
 export async function exchange(code: string, browsers: readonly string[], origin: Origin): Promise<TokenSet> {
   const signIn = await readCode(code, browsers)
   if (signIn === undefined || (await findOidcProvider(signIn.providerId)) === undefined)

@@ -48,8 +48,8 @@ async function jobsOf(
 }
 
 /**
- * Ends queued jobs, and requests cancellation of running jobs if a user cancelled the batch. Returns false if jobs
- * changed concurrently.
+ * Ends queued jobs, and requests the cancellation of running jobs if a user cancelled the batch. Returns false if a job
+ * was changed concurrently.
  */
 async function stop(batch: BatchRecord, end: JobEnd): Promise<boolean> {
   const jobs = (await jobsOf(batch, 0, batch.submittedCount)).filter((job) => job !== undefined)
@@ -73,8 +73,8 @@ async function changeAll(
 }
 
 /**
- * Releases throttled jobs. Jobs whose end is not yet projected count as active, so the limit is never exceeded. Returns
- * false if the batch or a job was changed concurrently.
+ * Releases throttled jobs up to the concurrency limit. A job counts as active until its end is projected. Returns false
+ * if the batch or a job was changed concurrently.
  */
 async function release(batch: BatchRecord): Promise<boolean> {
   const { organisationId, maxConcurrency, submittedCount, released, heldEnded } = batch

@@ -49,7 +49,7 @@ export const list = ({ organisationId }: Caller, query: PageQuery) =>
     return { items: batches, totalCount, next }
   })
 
-/** Only marks the batch as cancelled; the batch worker ends its jobs. */
+/** Marks the batch as cancelled. The batch worker then cancels its jobs. */
 export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const { organisationId } = caller
   const batch = await authorizedBatch(caller, batchId)

@@ -5,9 +5,9 @@ import { create, getConsistent, type Item, type WriteItem } from '../../db/table
 import { compress, decompress } from '../../lib/compression.ts'
 
 /**
- * The jobs of an open batch are stored in compressed chunks, so that one transaction can accept 500 jobs. A
- * chunk has one line per job: metadata, a tab, and the payload, which is empty if the previous job of the chunk has the
- * same one. The metadata refers to a cluster by its index in the batch's cluster list, which is a separate item.
+ * The jobs of an open batch are stored in compressed chunks, so that one transaction can accept 500 jobs. A chunk has
+ * one line per job: metadata, a tab, and the payload, which is empty if it equals the payload of the previous job of
+ * the chunk. The metadata refers to a cluster by its index in the batch's cluster list, which is a separate item.
  */
 
 /** `payload` is JSON text. */
@@ -89,7 +89,10 @@ function parseChunk(item: Item, clusterIds: readonly string[]): PendingJob[] {
     })
 }
 
-/** Reads the chunks that contain the jobs `from` to `to`. Returns undefined if the batch is no longer open. */
+/**
+ * Returns all jobs of the chunks that contain the jobs `from` to `to`, by index, or undefined if the batch is no longer
+ * open.
+ */
 export async function readPendingJobs(
   { organisationId, id, starts }: { organisationId: string; id: string; starts: readonly number[] },
   from: number,

@@ -22,7 +22,6 @@ import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
 const maxAttempts = 8
-/** `readWithRights` reads at most this number of keys. */
 const maxKeysWithRights = 98
 
 export interface BatchRequest {
@@ -38,7 +37,8 @@ export interface BatchRequest {
 
 /**
  * Accepts all jobs or none. Throws `cluster_forbidden` if a cluster is not in the organisation, and
- * `node_not_in_cluster` if a node is not in its cluster. Only accepted batches count towards the limit per minute.
+ * `node_not_in_cluster` if a target node is not in the cluster of its job. Only accepted batches count towards the
+ * limit per minute.
  */
 export async function createBatch(caller: Caller, request: BatchRequest): Promise<AcceptedBatch> {
   const { organisationId } = caller
@@ -104,7 +104,7 @@ function batchWrites(
   return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
 }
 
-/** Returns the title that all scripts have, or the number of different titles. */
+/** Returns the common title of all scripts, or a text with the number of different titles, such as `3 scripts`. */
 function commonTitle(jobs: readonly SubmittedJob[]): string | undefined {
   const titles = new Set(jobs.map(({ payload }) => titleOfPayload(payload)))
   const [first] = titles
@@ -147,7 +147,7 @@ async function checkRequest(
 ): Promise<RemovalGuard> {
   const { organisationId } = caller
   const targetedIds = clustersOf(jobs.filter(({ targetNodeIds }) => targetNodeIds !== undefined))
-  // A cluster of another organisation must be reported before its nodes.
+  // The error for an unknown cluster takes precedence over the error for its nodes.
   const lookupIds = targetedIds.length === 0 ? clusterIds.slice(1) : clusterIds
   const itemKeys = [keys.removalGuard(organisationId), ...lookupIds.map((id) => keys.cluster(organisationId, id))]
   const [[guardItem, ...clusters], nodes] = await Promise.all([

@@ -20,8 +20,8 @@ import { type Effects } from '../../outbox/record.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
 
 /**
- * Stores the jobs of an accepted batch in as few transactions as possible. Each transaction advances the batch's
- * progress conditionally, so that concurrent or interrupted expansions create each job once.
+ * Stores the jobs of an accepted batch, as many per transaction as fit. Each transaction advances the batch's progress
+ * conditionally, so that concurrent or interrupted expansions create each job once.
  */
 
 /** The number of consecutive attempts without progress after which the expansion fails. */
@@ -96,7 +96,7 @@ async function createNext(
       ],
       events: jobs.flatMap(({ effects: { events = [] } }) => events),
       transitions: jobs.flatMap(({ effects: { transitions = [] } }) => transitions),
-      // The caller enqueues the projections once, after the expansion.
+      // `advanceBatch` enqueues the projections once, after the expansion.
       isEnqueued: true,
     })
     if (failure === undefined) {
@@ -106,7 +106,7 @@ async function createNext(
     const counter = counters[failure.index - 1]
     if (counter === undefined) return undefined
     if (failure.item === undefined) removedIds.add(counter.clusterId)
-    // The jobs of this cluster cannot be listed. If no other cluster lists jobs either, one further attempt is enough.
+    // The jobs of this cluster cannot be listed. Listing no jobs of this transaction avoids further failed attempts.
     else for (const { clusterId } of counters) unlistedIds.add(clusterId)
   }
 }
@@ -124,7 +124,6 @@ const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: n
 
 type NewJob = ReturnType<typeof newJob>
 
-/** Counts the new jobs of removed clusters by status. */
 const countHiddenIn = (jobs: readonly NewJob[]): Record<string, number> => {
   const statuses = jobs.filter(({ counterChange }) => counterChange === undefined).map(({ record }) => record.status)
   return Object.fromEntries([...Map.groupBy(statuses, String)].map(([status, { length }]) => [status, length]))

@@ -21,7 +21,7 @@ import { isTerminal, type JobRecord } from '../record.ts'
 import { startKeys, startOfOutput } from '../result.ts'
 import { parseBatch, readJobsOf } from './record.ts'
 
-/** Groups jobs by equal results. The groups depend only on the records of the jobs. */
+/** Groups the ended jobs of a batch by status, reason, exit code and output hash. */
 
 interface Group extends Pick<JobGroup, 'key' | 'status' | 'count'> {
   /** Ordered from newest to oldest. */
@@ -34,7 +34,7 @@ const outcomeOf = ({ statusReason, exitCode, outputSha256 }: JobRecord) => ({
   outputSha256: outputSha256 === undefined ? null : Buffer.from(outputSha256).toString('hex'),
 })
 
-/** Only ended jobs have a group. Outputs without a hash cannot be compared, so each has a group of its own. */
+/** A job that has output but no hash has a group of its own, because its output cannot be compared. */
 function keyOf(job: JobRecord): string {
   const { statusReason = '', exitCode, outputSha256 } = outcomeOf(job)
   const output = outputSha256 ?? (job.outputBytes > 0 ? job.id : null)
@@ -50,7 +50,9 @@ function groupsOf(jobs: readonly JobRecord[]): Group[] {
   return groups.toSorted(compareGroups)
 }
 
-/** Reads the jobs, then the batch and other items in one request. `jobs` excludes those of removed clusters. */
+/**
+ * Reads the jobs, then the batch and other items. Of the results, only `jobs` excludes the jobs of removed clusters.
+ */
 async function readBatch(
   { organisationId }: Caller,
   batchId: string,
@@ -71,7 +73,7 @@ async function readBatch(
 
 const textOf = ({ pk, sk }: keys.Key): string => `${pk} ${sk}`
 
-/** Returns the first job whose record contains its output, so that most samples need no read, or else the first job. */
+/** Prefers a job whose output is empty or in its record, so that most samples need no read. */
 const sampleOf = ({ jobs }: Group): JobRecord | undefined => jobs.find((job) => startKeys(job).length === 0) ?? jobs[0]
 
 const sampleKeys = (group: Group): keys.Key[] => {
@@ -79,7 +81,6 @@ const sampleKeys = (group: Group): keys.Key[] => {
   return job === undefined || !hasResult(job) ? [] : startKeys(job)
 }
 
-/** A job that was never claimed has no result. */
 const hasResult = ({ startedAtMs }: JobRecord): boolean => startedAtMs !== undefined
 
 export async function read(caller: Caller, batchId: string): Promise<JobGroups> {

@@ -11,7 +11,7 @@ import { log } from '../../log.ts'
 import { type JobTransition, type OutboxRecord } from '../../outbox/record.ts'
 import { outboxWrite } from '../../outbox/commit.ts'
 
-/** Updates each batch once per transaction. Counting the last job finishes the batch. */
+/** Counts the jobs of batches by status, and finishes a batch when all its jobs have ended. */
 export const batchProjection: Projection = { name: 'batches', writes, afterCommit }
 
 const counters = { Running: 'running', Completed: 'completed', Failed: 'failed', Cancelled: 'cancelled' } as const
@@ -21,7 +21,7 @@ type Counts = Record<Counter | 'heldEnded', number>
 const counterOf = (status: JobTransition['from']): Counter | undefined =>
   status === undefined || status === 'Queued' ? undefined : counters[status]
 
-/** Ignores purges, so that purged jobs remain counted. */
+/** Ignores removals, so that removed jobs remain counted. */
 function countsByBatch(records: readonly OutboxRecord[]): Map<string, Counts> {
   const batches = new Map<string, Counts>()
   for (const { batchId, from, to, isThrottled } of records.flatMap(({ transitions }) => transitions)) {

@@ -27,7 +27,7 @@ const BatchRecord = z.object({
   expanded: z.number(),
   /** Jobs with a lower index are released, if the batch limits concurrency. */
   released: z.number().default(0),
-  /** Number of jobs that ended while throttled and are not yet released. */
+  /** Number of jobs that ended while throttled and do not yet count as released. */
   heldEnded: z.number().default(0),
   /** Numbers of jobs by status, from the projected transitions; all other jobs count as queued. */
   running: z.number().default(0),
@@ -56,7 +56,7 @@ export async function findBatchAndRemoved(organisationId: string, batchId: strin
   return item && { batch: parseBatch(item), removedIds: parseRemoved(removedItem) }
 }
 
-/** Returns the stored jobs of a batch, newest first. One query returns about 500 jobs. */
+/** Returns the stored jobs of a batch, newest first. */
 export const readJobsOf = async (organisationId: string, batchId: string): Promise<JobRecord[]> =>
   (await queryAll({ ...keys.jobsOfBatch(organisationId, batchId), newestFirst: true })).map(parseJob)
 

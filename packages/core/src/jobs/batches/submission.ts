@@ -28,7 +28,6 @@ export function parseSubmittedJobs(values: readonly unknown[]): SubmittedJob[] {
   return jobs
 }
 
-/** Validates a job once, and returns a function that creates it for a cluster. */
 export function submittedJobFactory(job: Omit<BatchJob, 'clusterId'>): (clusterId: string) => SubmittedJob {
   const submitted = jobFrom({ ...job, clusterId: '' }, [])
   return (clusterId) => ({ ...submitted, clusterId })

@@ -124,7 +124,6 @@ export const Config = z.object({
   PLAT_FUNCTION_ALIAS: z.string().default('live'),
   /** `emf` is CloudWatch's embedded metric format. */
   PLAT_METRICS: z.enum(['emf', 'off']).default('off'),
-  /** Set by Lambda; used as the dimension of metrics. */
   AWS_LAMBDA_FUNCTION_NAME: z.string().min(1).default('local'),
   PLAT_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
   /** For tests: if 1, responses that violate the contract fail with status 500. */

@@ -33,8 +33,8 @@ export async function readCatalog(): Promise<Catalog> {
 }
 
 /**
- * Writes the scan and the repositories that differ from `before`, and removes those that are no longer listed. Of
- * concurrent scans, the last one wins.
+ * Writes the scan and the repositories that differ from `before`, and removes the repositories that are no longer
+ * listed.
  */
 export async function storeCatalog({ repositories, scan }: Required<Catalog>, before: Catalog): Promise<void> {
   const references = new Set(repositories.map(({ reference }) => reference))
@@ -48,7 +48,10 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   for (const batch of chunk(removals, 100)) await transact(batch)
 }
 
-/** Allows frequent reads and thousands of modules. Updates of modules beyond the limit are not counted. */
+/**
+ * Small enough for frequent reads, and sufficient for thousands of modules. Updates of modules beyond the limit are not
+ * counted.
+ */
 const maxLatestBytes = 100_000
 
 /** The result is stored with the scan, so that counting updates reads one item instead of the catalog. */
@@ -65,7 +68,7 @@ const Latest = z.object({ latest: jsonString(z.array(z.tuple([z.string(), z.stri
 export const latestVersions = (scan: Item | undefined): ReadonlyMap<string, string> =>
   new Map(Latest.parse(scan ?? {}).latest)
 
-/** An item has at most 400 KB. */
+/** An item has at most 400 KiB. */
 const [maxReleasesBytes, maxOthersBytes] = [330_000, 60_000]
 
 function itemOf({ reference, sourceIndex, releases, others = [] }: CatalogRepositoryRecord): Item {

@@ -8,13 +8,14 @@ export const CatalogRelease = z.object({
   digest: z.string(),
   name: z.string(),
   description: z.string(),
-  /** The event types that the manifest declares. */
   events: z.array(z.string()).default([]),
   isVerified: z.boolean(),
   verifiedBy: z.string().optional(),
   reason: z.string().optional(),
   createdAtMs: z.number().optional(),
-  /** Set if the tag refers to an index: the digest of the image that `readImage` selects. Each digest may be signed. */
+  /**
+   * Set if the tag refers to an index: the digest of the image that `readImage` selects. Either digest may be signed.
+   */
   imageDigest: z.string().optional(),
 })
 export type CatalogRelease = z.infer<typeof CatalogRelease>

@@ -15,7 +15,10 @@ export const choicesByModule = (repositories: readonly CatalogRepositoryRecord[]
 
 const isPrerelease = ({ version }: CatalogRelease): boolean => prerelease(version) !== null
 
-/** Returns a negative number if the first release is newer by SemVer, or has the same version and was built later. */
+/**
+ * Returns a negative number if the first version is higher, including build metadata, or if it is equal and the first
+ * release was built later.
+ */
 const compareReleases = (a: CatalogRelease, b: CatalogRelease): number =>
   compareBuild(b.version, a.version) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0)
 

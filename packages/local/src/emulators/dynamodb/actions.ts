@@ -44,7 +44,6 @@ export function runItemAction(
   return { output: outcome.output, after: outcome.after }
 }
 
-/** Runs a query or a scan, which calls `readPage` for its rows. */
 export function runPageAction(
   action: 'query' | 'scan',
   data: Data,
@@ -54,7 +53,7 @@ export function runPageAction(
   return runAction(action, { getTable: tableGetter(table), getItemDb: () => undefined, readPage }, data)
 }
 
-/** As in DynamoDB, a new table has the status CREATING. */
+/** Returns the description of a new table, with the status CREATING as in DynamoDB. */
 export async function describeNewTable(data: Data): Promise<TableDescription> {
   const tableDb = {
     awsRegion: 'local',

@@ -20,7 +20,7 @@ interface KeyRead {
   record: string
 }
 
-/** Reads up to 16 MB; returns the keys beyond that as unprocessed. */
+/** Reads up to 16 MiB of items. Returns the remaining keys as unprocessed. */
 export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   const data = validate('batchGetItem', input)
   const tables: [string, KeysEntry][] = Object.entries(data.RequestItems)

@@ -19,7 +19,7 @@ export function writeUnitsOf(bytes: number): number {
   return Math.max(1, Math.ceil(bytes / WRITE_UNIT_BYTES))
 }
 
-/** Returns the units of a write that leaves the item unchanged. */
+/** Returns the write units of a request that fails and leaves the item unchanged. */
 export function itemWriteUnits(item: Item | undefined): number {
   return writeUnitsOf(item ? itemSize(item) : 0)
 }
@@ -42,7 +42,6 @@ export function transactionCost(cost: Cost): Cost {
   return { ...cost, table: cost.table * TRANSACTION_FACTOR }
 }
 
-/** Sums the costs of the items of one call by table. */
 export class Bill {
   readonly #costs = new Map<string, Cost>()
 

@@ -30,7 +30,7 @@ export class Catalog {
     return this.#tables.get(tableName)
   }
 
-  /** Returns a table in any status. Throws `ResourceNotFoundException`. */
+  /** Returns a table in any status. Throws `ResourceNotFoundException` if the table does not exist. */
   requireTable(tableName: string): StoredTable {
     const stored = this.#tables.get(tableName)
     if (stored) return stored

@@ -28,7 +28,7 @@ export class CommitLog {
     this.#database = database
   }
 
-  /** The newest value of a record, written or pending; undefined if the record does not exist. */
+  /** Returns the newest value of a record, written or pending; undefined if the record does not exist. */
   latest(key: string): any {
     for (const group of [this.#openGroup, this.#groupInFlight]) {
       const value = group?.changes.get(key)
@@ -37,7 +37,7 @@ export class CommitLog {
     return this.#database.getSync(key)
   }
 
-  /** Adds all changes or none, and resolves when they are on the disk. */
+  /** Writes all changes or none. Resolves when they are on the disk. */
   commit(changes: Changes): Promise<void> {
     const group = this.#joinableGroup()
     for (const [key, value] of changes) group.changes.set(key, value)
@@ -49,7 +49,10 @@ export class CommitLog {
     return (this.#openGroup ?? this.#groupInFlight)?.durability.promise ?? Promise.resolve()
   }
 
-  /** Writing starts at the end of the event-loop turn, so that other requests of the turn can join the group. */
+  /**
+   * If no batch is being written, writing starts at the end of the event-loop turn, so that other requests of the turn
+   * can join the group.
+   */
   #joinableGroup(): Group {
     if (!this.#openGroup) {
       this.#openGroup = new Group()
@@ -77,7 +80,7 @@ export class CommitLog {
     }
   }
 
-  /** The open group was computed from values that were not written, so it fails too. */
+  /** The open group may depend on values that were not written, so it fails too. */
   #fail(group: Group, error: unknown): void {
     const follower: Group | undefined = this.#openGroup
     this.#openGroup = undefined

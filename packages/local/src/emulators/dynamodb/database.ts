@@ -28,7 +28,7 @@ const minReopenBytes = 64 * MEBIBYTE
 
 /**
  * Reopens the store, which starts a new log. Records after a partly written record would be lost, so no write may
- * follow a failed write in the same log. While the disk is full, throws and leaves the store open.
+ * follow a failed write in the same log. With too little free disk space, throws and leaves the store open.
  */
 export async function reopen(database: Database): Promise<void> {
   const { bavail, bsize } = await statfs(database.location)

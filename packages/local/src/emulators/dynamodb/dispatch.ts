@@ -7,7 +7,6 @@ export function isOperation(name: string): boolean {
   return operations.has(name)
 }
 
-/** Counts the operation, and lets a test intercept it. */
 export async function dispatch(store: Store, metrics: Metrics, name: string, input: Input): Promise<Input> {
   const counters = metrics.begin(name)
   const run = async (request: Input): Promise<Input> => operations.get(name)!(store, request, counters)

@@ -4,8 +4,8 @@ import type { AwsError } from './errors.ts'
 import type { Input, Item, KeySchemaElement, TableDescription } from './types.ts'
 
 /*
- * Uses dynalite only for validation, expressions and the effect of an action on one item, not its storage, locks,
- * streams and server. These are internals of dynalite, so the version is checked. Four functions are replaced below.
+ * Uses the validation, expressions and actions of dynalite, but not its storage, locks, streams and server. The
+ * required modules are internals of dynalite, so the version is checked.
  */
 const require = createRequire(import.meta.url)
 const SUPPORTED_VERSION = '4.0.0'
@@ -84,7 +84,7 @@ const actions = new Map<ActionName, Action>()
 db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) + db.createKey(item, table)
 // dynalite counts UTF-16 units; DynamoDB counts bytes.
 db.itemSize = itemSize
-// Index rows are written in the batch of their item, and pages are read without a stream for each row.
+// staging.ts writes index rows, and page-operations.ts reads pages.
 db.updateIndexes = (_store, _table, _before, _after, done) => done(null)
 db.queryTable = async (store, table, data, range, isLocalIndex, fetchesItems, startKeyNames, done) => {
   const request = { table, data, range, isLocalIndex: isLocalIndex === true, fetchesItems, startKeyNames }
@@ -95,7 +95,7 @@ db.queryTable = async (store, table, data, range, isLocalIndex, fetchesItems, st
 
 export const { createKey, createIndexKey, validateItem, validateKey, matchesExprFilter, matchesFilter, mapPaths } = db
 
-/** Validates a request as DynamoDB does and parses its expressions. Throws the error of DynamoDB. */
+/** Validates a request and parses its expressions. Throws an error in the format of AWS. */
 export function validate(name: RequestName, input: Input): Data {
   const { types, custom } = loadCached(rules, name, () => require(`dynalite/validations/${name}`))
   const data = validations.checkTypes({ ...input }, types)

@@ -24,7 +24,6 @@ export function validationError(message: string): AwsError {
   return new AwsError('com.amazon.coral.validate#ValidationException', message)
 }
 
-/** Uses the wording of DynamoDB. */
 export function constraintError(value: string, path: string, constraint: string): AwsError {
   return validationError(
     `1 validation error detected: Value ${value} at '${path}' failed to satisfy constraint: ${constraint}`,

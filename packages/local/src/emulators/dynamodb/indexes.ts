@@ -19,7 +19,6 @@ export interface IndexChange {
   units: number
 }
 
-/** Omits indexes that the write does not affect. */
 export function indexChanges(
   table: TableDescription,
   before: Item | undefined,

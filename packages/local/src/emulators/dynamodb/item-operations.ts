@@ -35,7 +35,7 @@ async function write(store: Store, action: WriteAction, input: Input, usage: Usa
   }
 }
 
-/** Reads only records on the disk, so every read is strongly consistent. */
+/** Reads from the disk, which has all acknowledged writes, so every read is strongly consistent. */
 export function getItem(store: Store, input: Input, usage: Usage): Input {
   const data = validate('getItem', input)
   const { TableName, ReturnConsumedCapacity } = data

@@ -3,7 +3,7 @@ import type { AttributeValue, Item } from './types.ts'
 const CONTAINER_BYTES = 3
 const ENTRY_BYTES = 1
 
-/** The size of an item in bytes, as DynamoDB computes it: texts in UTF-8, packed digits, decoded binary values. */
+/** Returns the size of an item in bytes, as DynamoDB counts it: text in UTF-8, packed digits, decoded binary values. */
 export function itemSize(item: Item): number {
   let bytes = 0
   for (const name in item) bytes += Buffer.byteLength(name) + valueSize(item[name]!)

@@ -30,17 +30,17 @@ export function tokenExpiryRecord(expiresAtMs: number, token: string): string {
   return `token-expiry~${String(expiresAtMs).padStart(MILLISECONDS_DIGITS, '0')}~${token}`
 }
 
-/** The range of expiry records that are due at `nowSeconds`. */
+/** Returns the range of the expiry records that are due at `nowSeconds`. */
 export function expiryRangeUntil(nowSeconds: number) {
   return { gte: 'expiry~', lt: `expiry~${String(nowSeconds + 1).padStart(SECONDS_DIGITS, '0')}` }
 }
 
-/** The range of token-expiry records that are due at `nowMs`. */
+/** Returns the range of the token-expiry records that are due at `nowMs`. */
 export function tokenExpiryRangeUntil(nowMs: number) {
   return { gte: 'token-expiry~', lt: `token-expiry~${String(nowMs + 1).padStart(MILLISECONDS_DIGITS, '0')}` }
 }
 
-/** The range of all records with a prefix. Keys are ASCII, so U+00FF sorts after them. */
+/** Returns the range of all table, item or index records with a prefix. Their keys are ASCII and sort before U+00FF. */
 export function recordsUnder(prefix: string) {
   return { gte: prefix, lt: `${prefix}\u00ff` }
 }

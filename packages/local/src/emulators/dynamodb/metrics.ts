@@ -13,7 +13,6 @@ export class Metrics {
     return this.#operations
   }
 
-  /** Counts a call and returns the counters of its operation. */
   begin(operation: string): OperationMetrics {
     const metrics = (this.#operations[operation] ??= { calls: 0, failures: 0, readUnits: 0, writeUnits: 0 })
     metrics.calls += 1

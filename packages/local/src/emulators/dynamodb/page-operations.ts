@@ -22,7 +22,7 @@ function readPages(store: Store, action: 'query' | 'scan', input: Input, usage: 
   return runPageAction(action, data, table, (request) => readPage(store, request, usage))
 }
 
-/** Reads rows in key order up to the limit or 1 MB, then filters and projects them, as DynamoDB does. */
+/** Reads rows in key order up to the limit or 1 MiB, then filters and projects them, as DynamoDB does. */
 async function readPage(store: Store, request: PageRequest, usage: Usage): Promise<Input> {
   const { data, startKeyNames } = request
   const { rows, bytes, hasMore } = await readRows(store, request)

@@ -5,8 +5,8 @@
  * PutItem, UpdateItem, DeleteItem, Query, Scan, BatchGetItem, BatchWriteItem, TransactWriteItems; expressions, filters,
  * projections, global and local indexes, capacity, the limits on sizes and counts, the wording of most errors.
  *
- * Durability: an acknowledged write is on the disk (a synced batch, shared by concurrent requests). An item, its index
- * rows, its expiry and, for a transaction, all its items and its token are in one batch, so a crash never splits them.
+ * Durability with `dataDir`: an acknowledged write is on the disk (in a synced batch). An item, its index rows, its
+ * expiry and, for a transaction, all its items and its token are in one batch, so a crash never splits them.
  * Reads return only records on the disk. Index keys end in the item's key, so items with equal index keys are distinct.
  *
  * Not supported: UpdateTable, TransactGetItems, streams, PartiQL, tags, backups, exports, global tables, provisioned
@@ -31,7 +31,6 @@ import { sweep } from './sweep.ts'
 
 const LOOPBACK = '127.0.0.1'
 const SWEEP_INTERVAL_MS = 1000
-/** Longer than clients keep a connection, so that no connection closes during a request. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000
 
 export interface DynamoDbOptions {
@@ -47,7 +46,6 @@ export interface DynamoDbOptions {
 }
 
 export interface DynamoDb {
-  /** Endpoint for the SDK. */
   url: string
   /** Performs a call without HTTP. */
   call: Call

@@ -23,7 +23,6 @@ export function writeOf(
   return { stored, itemKey, before, after, indexChanges: indexChanges(stored.description, before, after) }
 }
 
-/** Adds the item, its index rows and its expiry record to one batch. */
 export function stageWrite({ indexes }: { indexes: IndexWriter }, changes: Changes, write: Write): void {
   changes.set(itemPrefix(write.stored.description.TableId) + write.itemKey, write.after ?? null)
   const rowsOf = (isLocal: boolean) =>

@@ -15,7 +15,6 @@ export interface Store {
   indexes: IndexWriter
   work: TableWork
   hooks: DynamoDbHooks
-  /** Called for internal errors. */
   report: (error: unknown) => void
 }
 

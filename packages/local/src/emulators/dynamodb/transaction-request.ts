@@ -18,7 +18,7 @@ const REQUIRED_EXPRESSIONS: Partial<Record<string, string>> = {
   ConditionCheck: 'ConditionExpression',
 }
 
-/** Checks only that there are 1 to 100 members and that all are objects. */
+/** Returns the members. Checks only that there are 1 to 100 of them and that all are objects. */
 export function transactionMembers(input: Input): Input[] {
   const members: unknown = input.TransactItems
   if (!Array.isArray(members)) throw constraintError('null', 'transactItems', 'Member must not be null')
@@ -29,7 +29,7 @@ export function transactionMembers(input: Input): Input[] {
   return members
 }
 
-/** Throws the validation error of the member at `position`. */
+/** Throws a validation error if the member is invalid. `position` begins at 0. */
 export function readTransactWrite(member: Input, position: number): WriteRequest {
   const [kind = '', ...others] = Object.keys(member).filter((name) => isObject(member[name]))
   const action = ACTIONS[kind]

@@ -55,7 +55,7 @@ export interface StoredTable {
   timeToLive?: TimeToLive
 }
 
-/** JSON of a request or a response. Readers validate a field before they rely on its type. */
+/** JSON of a request or a response. */
 export type Input = Record<string, any>
 
 /** Capacity that a call consumed, recorded even if the client did not request `ConsumedCapacity`. */

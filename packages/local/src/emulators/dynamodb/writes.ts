@@ -34,7 +34,7 @@ export interface FailedWrite {
   before?: Item | undefined
 }
 
-/** Throws the validation error of the request. */
+/** Throws a validation error if the request is invalid. */
 export function readWriteRequest(action: WriteAction, input: Input): WriteRequest {
   const returnValues: unknown = input.ReturnValuesOnConditionCheckFailure ?? 'NONE'
   if (returnValues !== 'ALL_OLD' && returnValues !== 'NONE') {
@@ -45,7 +45,7 @@ export function readWriteRequest(action: WriteAction, input: Input): WriteReques
   return { action, data, includesItem: returnValues === 'ALL_OLD' }
 }
 
-/** Returns errors about the item; throws if the table does not exist. */
+/** Returns the error of an invalid item, key or condition. Throws if the table does not exist. */
 export function planWrite(store: Store, request: WriteRequest): PlannedWrite | FailedWrite {
   const { action, data, includesItem } = request
   const stored = store.catalog.requireServingTable(data.TableName)

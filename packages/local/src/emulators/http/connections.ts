@@ -10,7 +10,7 @@ export interface Connections {
    * Whether the caller has disconnected. Lets the event loop poll the sockets first, so that a disconnect is visible.
    */
   hasDisconnected(request: IncomingMessage): Promise<boolean>
-  /** Calls `revert` if the caller does not read the response. */
+  /** Calls `revert` if the connection breaks before the caller has read the response. */
   onUnread(request: IncomingMessage, response: ServerResponse, revert: () => void): void
   /** Ends long polls, completes received requests, then closes all connections. */
   close(): Promise<void>
@@ -35,7 +35,6 @@ export function watchConnections(server: Server): Connections {
   return {
     signalOf: (response) => activeExchanges.get(response)?.signal ?? AbortSignal.abort(),
     hasDisconnected: async ({ socket }) => {
-      // The event loop polls the sockets between two turns.
       await setImmediate()
       await setImmediate()
       return socket.readableEnded || socket.destroyed

@@ -11,7 +11,7 @@ export interface EmulatorAddresses {
   accessKeyId: string
 }
 
-/** The key is new for each run, so that other programs on the machine do not know it. */
+/** Returns a random key, so that programs of other users cannot call the emulators. */
 export const newAccessKeyId = (): string => `LOCAL${randomBytes(16).toString('hex').toUpperCase()}`
 
 const secretAccessKey = 'signatures-are-not-verified'

@@ -13,18 +13,17 @@ import { Authorization } from './policy.ts'
  * no messages.
  */
 export interface Broker {
-  /** Takes over the socket of an HTTP request. Returns false, and leaves the socket, if too many are open. */
+  /** Takes over the socket of an HTTP request. Returns false, and leaves the socket, at the limit of connections. */
   accept: (request: IncomingMessage, socket: Duplex, head: Buffer, address: string) => boolean
   /** Sends a message to the current subscribers of the topic. */
   publish: (topic: string, payload: Buffer) => void
-  /** Number of authenticated connections. */
+  /** Returns the number of authenticated connections. */
   count: () => number
   /** Closes all authenticated connections, without events. */
   close: () => void
 }
 
 export interface BrokerOptions {
-  /** Invokes the custom authorizer. */
   authorize: (event: AuthorizerEvent) => Promise<unknown>
   onPresence: (event: PresenceEvent) => void
   log: Log
@@ -137,7 +136,7 @@ const webSocketOptions = {
 const offersMqtt = ({ headers }: IncomingMessage): boolean =>
   (headers['sec-websocket-protocol'] ?? '').split(',').some((name) => name.trim() === protocol)
 
-/** Counts connections that are not authenticated yet, so that many of them do not keep out other clients. */
+/** Counts unauthenticated connections, to limit their number in total and for each network. */
 class Handshakes {
   readonly #limits: Pick<typeof defaultLimits, 'maxUnauthenticated' | 'maxUnauthenticatedPerNetwork'>
   readonly #byNetwork = new Map<string, number>()

@@ -16,7 +16,6 @@ const minKeepAliveSeconds = 30
 
 const connackCodes = { accepted: 0, otherVersion: 1, invalidClientId: 2, unavailable: 3, refused: 5 }
 
-/** The part of the broker that a connection uses. */
 export interface Hub {
   authorize: (connection: Connection, request: IConnectPacket) => Promise<Authorization>
   /** Registers an accepted connection, closes an older one with the same client id, and reports the event. */
@@ -30,7 +29,7 @@ export interface Hub {
   keepAliveUnitMs: number
 }
 
-/** A client of the broker that speaks MQTT 3.1.1 over a WebSocket. */
+/** The connection of an MQTT 3.1.1 client over a WebSocket. */
 export class Connection {
   readonly id: string = randomUUID()
   readonly topics = new Set<string>()
@@ -65,7 +64,7 @@ export class Connection {
     if (this.#socket.bufferedAmount < maxBufferedBytes) this.#socket.send(bytes)
   }
 
-  /** Without a reason, `onClose` of the hub is not called. */
+  /** Calls `onClose` of the hub only if the connection was open and there is a reason. */
   close(reason?: DisconnectReason): void {
     if (this.#state === 'closed') return
     const wasOpen = this.#state === 'open'
@@ -80,7 +79,7 @@ export class Connection {
   #receive(data: RawData, isBinary: boolean): void {
     if (this.#state === 'closed') return
     if (!isBinary || !Buffer.isBuffer(data)) return this.close('CLIENT_ERROR')
-    // The remaining bytes are the start of an incomplete packet.
+    // `parse` returns the number of bytes of an incomplete packet.
     if (this.#parser.parse(data) > maxPacketBytes) this.close('CLIENT_ERROR')
   }
 

@@ -7,7 +7,7 @@ export interface ConnectRequest {
   password: Buffer
 }
 
-/** The event of a custom authorizer, for a connection over a WebSocket. */
+/** Returns the event of a custom authorizer for a connection over a WebSocket. */
 export const authorizerEvent = ({ id, clientId, username, password }: ConnectRequest) => ({
   token: '',
   signatureVerified: false,

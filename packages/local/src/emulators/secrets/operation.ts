@@ -6,7 +6,7 @@ import type { SecretStore } from './store.ts'
 
 export type Operation = (secrets: SecretStore, input: JsonObject) => JsonObject
 
-/** Validates the input with a schema. Validation errors never contain a value. */
+/** Returns an operation that validates its input. Validation errors never contain a value. */
 export function operation<Schema extends z.ZodType>(
   schema: Schema,
   perform: (secrets: SecretStore, request: z.output<Schema>) => JsonObject,
@@ -43,7 +43,7 @@ export const pageMembers = {
   NextToken: z.string().optional(),
 }
 
-/** `NextToken` is the position of the next page. */
+/** `NextToken` is the index of the first item of the next page. */
 export function page<Item>(items: readonly Item[], request: { MaxResults: number; NextToken?: string | undefined }) {
   const start = Number(request.NextToken ?? 0)
   if (!Number.isInteger(start) || start < 0)
@@ -52,5 +52,4 @@ export function page<Item>(items: readonly Item[], request: { MaxResults: number
   return { items: items.slice(start, end), ...(end < items.length && { NextToken: String(end) }) }
 }
 
-/** Every response about a secret begins with these members. */
 export const headOf = ({ ARN, Name }: Secret) => ({ ARN, Name })

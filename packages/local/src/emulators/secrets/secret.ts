@@ -43,7 +43,6 @@ const maximumUnlabelledVersions = 100
 export const hasValue = (value: SecretValue): boolean =>
   value.SecretString !== undefined || value.SecretBinary !== undefined
 
-/** Returns the id of the version with a stage. */
 export function versionAt(secret: Secret, stage: string): string | undefined {
   return Object.keys(secret.versions).find((id) => secret.versions[id]?.VersionStages.includes(stage))
 }
@@ -54,7 +53,7 @@ export function stagesById(secret: Secret): Record<string, string[]> {
   return Object.fromEntries(labelled.map(([id, version]) => [id, version.VersionStages]))
 }
 
-/** The request token becomes the version id. The same token with the same value changes nothing. */
+/** Adds a version with the request token as its id. The same token with the same value changes nothing. */
 export function addVersion(secret: Secret, value: SecretValue, stages: readonly string[], now: number): string {
   const { SecretString, SecretBinary, ClientRequestToken: id = randomUUID() } = value
   if (SecretString !== undefined && SecretBinary !== undefined) {

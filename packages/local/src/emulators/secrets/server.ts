@@ -12,11 +12,9 @@ export interface SecretsManagerOptions {
   dataDir?: string
   /** 0, the default, selects a free port. */
   port?: number
-  /** Region in the ARNs. */
   region?: string
   /** If given, HTTP requests must name this access key in their signature, which is not verified. */
   accessKeyId?: string
-  /** Clock in milliseconds. */
   nowMs?: () => number
 }
 

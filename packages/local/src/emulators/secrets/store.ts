@@ -7,7 +7,7 @@ import { Secret } from './secret.ts'
 
 /** Holds all secrets in memory. With a data folder, also writes them to a file before it acknowledges a change. */
 export class SecretStore {
-  /** Seconds since 1970. */
+  /** Returns the seconds since 1970. */
   readonly now: () => number
   readonly #path: string | undefined
   #secrets: readonly Secret[] = []

@@ -15,7 +15,10 @@ const mayRepeat = new Set([
 ])
 
 export interface Engine {
-  /** Performs one action. All its changes are durable when the call resolves, except those of `mayRepeat`. */
+  /**
+   * Performs one action. When the call resolves, its stored changes survive a crash of the process and, except for
+   * actions in `mayRepeat`, a power failure.
+   */
   perform: (call: AwsCall) => Promise<JsonObject>
   /** Ignores the host and port of the URL. */
   find: (url: unknown) => Queue | undefined

@@ -6,7 +6,7 @@ import type { Message, Queue } from './fauxqs.ts'
  * queues, so this file records the groups.
  */
 
-/** Records the groups of the messages of a send call, except messages that were received in the meantime. */
+/** Records the groups of the messages of a send call, except messages that are delayed or already received. */
 export function recordGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
   const groups = new Map(objectsIn(input['Entries']).map((entry) => [entry['Id'], entry['MessageGroupId']]))
   const entries = [

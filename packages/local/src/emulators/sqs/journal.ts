@@ -10,7 +10,7 @@ export interface Journal extends Persistence {
   restore(store: Store): void
 }
 
-/** Opens the journal of fauxqs, and replaces its one SQL statement that loses messages. */
+/** Opens the journal of fauxqs, and replaces an SQL statement that fails. */
 export function openJournal(Base: new (dataDir: string) => Persistence, dataDir: string): Journal {
   class RepairedJournal extends Base {
     readonly #release = this['db'].prepare(

@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts'
 import { orderFairly } from './fair-order.ts'
 import type { Queue } from './fauxqs.ts'
 
-/** The receiver ends a long poll when its caller disconnects, so that no message goes to a closed connection. */
+/** Returns a function that performs ReceiveMessage. A long poll ends when its caller disconnects. */
 export function createReceiver(engine: Engine) {
   const followClock = createClockFollower()
   const receiveNow = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
@@ -33,8 +33,8 @@ export function createReceiver(engine: Engine) {
 }
 
 /**
- * fauxqs stores times of the system clock. If the clock is set back, messages would wait until the clock reaches those
- * times again, so this function also sets the stored times back.
+ * Returns a function that sets the stored times of a queue back after the system clock was set back. Otherwise messages
+ * would wait until the clock reaches the stored times again.
  */
 function createClockFollower(): (queue: Queue) => void {
   const startMsByQueue = new WeakMap<Queue, number>()

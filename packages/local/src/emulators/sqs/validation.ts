@@ -2,7 +2,7 @@ import { AwsServiceError } from '../http/error.ts'
 import { type JsonObject, objectsIn } from '../http/request.ts'
 import type { AwsCall } from '../http/service.ts'
 
-/** SQS rejects characters outside XML, such as lone surrogates. */
+/** SQS rejects characters that XML does not allow, such as lone surrogates. */
 const forbiddenCharacter = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u
 const receiptHandlePattern = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 const maximumDelaySeconds = 900
@@ -11,7 +11,7 @@ const maximumBatchEntries = 10
 
 type Check = (input: JsonObject) => AwsServiceError | undefined
 
-/** Detects inputs that AWS rejects but fauxqs accepts, by action. Entries of a batch are checked individually. */
+/** Detects inputs that this emulator rejects and fauxqs accepts, by action. Checks each entry of a batch. */
 const checks: Readonly<Record<string, Check>> = {
   CreateQueue: ({ QueueName: name }) =>
     String(name).endsWith('.fifo') ? invalidParameterError('FIFO queues are not supported here.') : undefined,
@@ -24,7 +24,7 @@ const checks: Readonly<Record<string, Check>> = {
   ChangeMessageVisibilityBatch: checkHandle,
 }
 
-/** Performs a call unless AWS would reject it. For a batch, performs only the entries that AWS would accept. */
+/** Performs a call that passes its check. For a batch, performs only the entries that pass. */
 export async function performChecked(
   call: AwsCall,
   perform: (call: AwsCall) => Promise<JsonObject>,
@@ -68,7 +68,7 @@ function checkMessage(message: JsonObject): AwsServiceError | undefined {
   return checkRange('DelaySeconds', message['DelaySeconds'], maximumDelaySeconds)
 }
 
-/** As on AWS, an outdated handle is ignored, and a handle that was never issued is an error. */
+/** Rejects only malformed handles. As on AWS, an outdated handle is ignored. */
 function checkHandle({ ReceiptHandle: handle }: JsonObject): AwsServiceError | undefined {
   if (typeof handle !== 'string' || handle === '' || receiptHandlePattern.test(handle)) return undefined
   return new AwsServiceError('ReceiptHandleIsInvalid', 'The input receipt handle is invalid.')

@@ -71,7 +71,7 @@ export function Password() {
   )
 }
 
-// Values are days since the creation of the tokens; 0 revokes none.
+// Tokens that were created within this number of days are revoked; 0 revokes none.
 const revocations = [
   { value: '1', label: 'Created in the last day' },
   { value: '30', label: 'Created in the last 30 days' },

@@ -114,8 +114,8 @@ type CreatedApiToken = Schemas['CreatedApiToken']
 const dayMs = 86_400_000
 
 /**
- * The lifetimes to choose from, in days; `Infinity` means never. The first is the default, for which the platform sets
- * the expiry.
+ * Returns the lifetimes to choose from, in days; `Infinity` means never. The first is the default, for which the
+ * platform sets the expiry.
  */
 function lifetimesOf({ maxTokenLifetimeDays, defaultTokenLifetimeDays }: Schemas['OrganisationSettings']) {
   const maxDays = maxTokenLifetimeDays ?? Infinity
@@ -175,7 +175,7 @@ function TokenForm({ settings, onCreated }: TokenFormProps) {
   const queries = useQueryClient()
   const create = async ({ name = '', days }: FormValues) => {
     setWasSubmitted(true)
-    // The field shows the problem; a token without permissions would be useless.
+    // The field shows the problem.
     if (chosen.length === 0) return false
     const expiry = Number(days) === Infinity ? null : expiryAfter(Number(days), settings.maxTokenLifetimeDays)
     const body = {

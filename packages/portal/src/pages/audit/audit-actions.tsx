@@ -26,7 +26,6 @@ type Outcome =
 export function VerifyButton() {
   const [outcome, setOutcome] = useState<Outcome>()
   const controller = useRef<AbortController>(undefined)
-  // Stop verifying when the user leaves the page.
   useEffect(() => () => controller.current?.abort(), [])
   const verify = async () => {
     const { signal } = (controller.current = new AbortController())
@@ -117,7 +116,6 @@ const NextStep = ({ last: { valid, headSeq, headHash } }: { last: Verification }
     <p>The audit data was modified outside the platform. Export it and compare it with a backup.</p>
   )
 
-/** Adds an audit entry about an event outside the platform. */
 export function AddEntry() {
   const [isOpen, setIsOpen] = useState(false)
   const close = () => setIsOpen(false)

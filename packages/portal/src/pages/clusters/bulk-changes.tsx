@@ -68,7 +68,7 @@ interface BulkChange {
   send: (target: Target) => Promise<Schemas['BulkChangeResult']>
 }
 
-/** Sends a change in parts of 500 clusters. After a failure, the next attempt continues with the rest. */
+/** Sends a change in parts of at most 500 clusters. After a failure, the next attempt continues with the rest. */
 function BulkForm({ target, onClose, title, verb, doneText, children, start }: BulkFormProps) {
   const [reviewed, setReviewed] = useState<BulkChange>()
   const [rest, setRest] = useState<{ key: string; clusterIds: string[]; failure: unknown }>()

@@ -92,7 +92,7 @@ function SiteName({ id }: { id: string | undefined }) {
 const preferenceName = 'cluster_columns'
 const defaultNames = ['status', 'labels', 'site', 'os', 'relay', 'job']
 
-/** The columns of the list, which this browser remembers. */
+/** Returns the columns of the list, which are stored in this browser. */
 export function useClusterColumns() {
   const mayReadJobs = useHasPermission('jobs:read')
   const [chosen, setNames] = useState(() => getPreference(preferenceName)?.split(',') ?? defaultNames)

@@ -46,7 +46,7 @@ export interface ClusterFilter {
 /** The maximum length of a search that the API accepts. */
 export const maxSearchLength = 64
 
-/** The valid fields of a saved filter. Other clients may have stored any values. */
+/** Returns the valid fields of a saved filter. Other clients may have stored any values. */
 export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
   withoutUndefined({
     status: oneOfIn(saved, 'status', clusterStatuses),

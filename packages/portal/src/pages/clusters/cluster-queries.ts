@@ -16,7 +16,7 @@ export const clusterQuery = (clusterId: string) =>
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id: clusterId } }, signal })),
   })
 
-/** Reads a cluster. The data is undefined until it is loaded, and if the cluster was removed. */
+/** Reads a cluster. Without an id, the query is disabled. */
 export const useCluster = (clusterId: string | undefined) =>
   useQuery({ ...clusterQuery(clusterId ?? ''), enabled: clusterId !== undefined, staleTime: 30_000, retry: false })
 
@@ -68,8 +68,8 @@ async function nameOf(id: string): Promise<string | null> {
 export const clusterNameKey = ['clusters', 'name']
 
 /**
- * The name of a cluster; undefined until it is loaded, and for removed clusters. One request loads up to 100 names that
- * are needed at the same time.
+ * Returns the name of a cluster, or undefined until it is loaded and for removed clusters. One request loads up to 100
+ * names that are needed at the same time.
  */
 export const useClusterName = (clusterId: string | undefined): string | undefined =>
   useQuery({
@@ -80,7 +80,7 @@ export const useClusterName = (clusterId: string | undefined): string | undefine
     retry: false,
   }).data ?? undefined
 
-/** The name that was last loaded, or the id. */
+/** Returns the name that was last loaded, or the id. */
 export const knownName = (clusterId: string): string =>
   queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
 
@@ -93,6 +93,5 @@ export async function matchingClusters(filter: ClusterFilter): Promise<ClusterSu
   return [...new Map(found.map((cluster) => [cluster.id, cluster])).values()]
 }
 
-/** Returns the ids of the clusters that still exist. */
 export const existingIds = async (ids: readonly string[]): Promise<Set<string>> =>
   new Set((await clustersById(ids)).map(({ id }) => id))

@@ -21,7 +21,6 @@ import { SavedFilters } from './saved-filters.tsx'
 import { SelectorFilter } from './selector-field.tsx'
 import { SitesDialog } from './sites.tsx'
 
-/** The list of clusters. Its filter is part of the URL. */
 export function ClustersPage() {
   const { sort, ...filter } = useSearch({ from: '/signed-in/clusters' })
   const navigate = useNavigate({ from: '/clusters' })

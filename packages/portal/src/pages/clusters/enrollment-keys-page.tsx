@@ -17,7 +17,6 @@ import { enrollmentKeysKey, NewEnrollmentKey } from './new-enrollment-key.tsx'
 
 type EnrollmentKey = Schemas['EnrollmentKey']
 
-/** The keys with which many relays enroll. Each enrollment creates a cluster. */
 export const EnrollmentKeysPage = () => (
   <RequirePermission permission="clusters:write" title="Enrollment keys">
     <KeyList />

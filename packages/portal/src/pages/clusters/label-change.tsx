@@ -12,11 +12,11 @@ import { keyCompletions, labelText, valueCompletions } from './selector-completi
 /** The new values of labels by key. Null removes a label. */
 export type LabelChange = Record<string, string | null>
 
-/** The labels that a change sets. */
+/** Returns the labels that a change sets. */
 export const labelsSetBy = (change: LabelChange): Record<string, string> =>
   Object.fromEntries(Object.entries(change).filter((entry): entry is [string, string] => entry[1] !== null))
 
-/** The state of a form that changes labels. */
+/** Manages the state of a form that changes labels. */
 export function useLabelChange() {
   const [change, setChange] = useDraft<LabelChange>('label changes', {})
   const [key, setKey] = useDraft('label key', '')
@@ -34,7 +34,7 @@ export function useLabelChange() {
   }
   const forget = (name: string) =>
     setChange(Object.fromEntries(Object.entries(change).filter(([each]) => each !== name)))
-  /** Adds a label that was entered but not added, and returns the change. */
+  /** Adds a label that was entered but not added, and returns the change. Throws `ApiError` if the label is invalid. */
   const complete = (): LabelChange => {
     if (key.trim() === '') return change
     if (problem !== undefined) throw incompleteError(problem)

@@ -20,7 +20,7 @@ const labelsQuery = queryOptions({
   staleTime: 60_000,
 })
 
-/** The labels of all clusters, for completion. They are loaded when `isNeeded` is true for the first time. */
+/** Returns the labels of all clusters, for completion. They are loaded when `isNeeded` is true for the first time. */
 export function useKnownLabels(isNeeded: boolean): KnownLabel[] {
   const { data: labels = [] } = useQuery({ ...labelsQuery, enabled: isNeeded })
   const { data: sites = [] } = useQuery({ ...sitesQuery, enabled: isNeeded })
@@ -75,10 +75,9 @@ export function targetChangedError(count: unknown, expectedCount: number): ApiEr
   )
 }
 
-/** The maximum number of ids in a target. */
 const maxTargetIds = 10_000
 
-/** Counts the clusters of a target by status before an action on the target starts. */
+/** Returns a query that counts the clusters of a target by status, before an action on the target starts. */
 export const reviewQuery = (target: Target) =>
   queryOptions({
     queryKey: [...targetsKey, 'review', target],
@@ -122,7 +121,7 @@ const sumOf = (one: ReviewedTarget, other: ReviewedTarget): ReviewedTarget => ({
   removedCount: one.removedCount + other.removedCount,
 })
 
-/** The ids of all clusters of a target. Throws `ApiError` if their number has changed. */
+/** Returns the ids of all clusters of a target. Throws `ApiError` if their number has changed. */
 export async function idsOf({ target, count }: CountedTarget): Promise<string[]> {
   if (target.clusterIds !== undefined) return target.clusterIds
   const body = { target, includeIds: true }

@@ -21,7 +21,6 @@ import { NewSiteForm, SiteField } from './sites.tsx'
 
 type RegisteredCluster = Schemas['RegisteredCluster']
 
-/** Registers a cluster, shows its relay command and waits for the relay. */
 export const RegisterPage = () => (
   <RequirePermission permission="clusters:write" title="Register a cluster">
     <Registration />

@@ -21,7 +21,6 @@ export const relayUpdatesKey = ['relay-updates']
 type Update = Schemas['RelayUpdate']
 type UpdateCluster = Schemas['RelayUpdateCluster']
 
-/** The progress of an update, with its clusters. */
 export function RelayUpdateDialog({ id, onClose }: { id: string; onClose: () => void }) {
   const query = useQuery({
     queryKey: [...relayUpdatesKey, id],

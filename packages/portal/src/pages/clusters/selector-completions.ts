@@ -24,7 +24,7 @@ export const labelText = (name: string, value: string): string => (value === '' 
 export const clusterCountText = (count: number): string =>
   count === 1 ? '1 cluster' : `${count.toLocaleString('en')} clusters`
 
-/** Completions of the last key or value of a selector. */
+/** Returns the completions of the last key or value of a selector. */
 export function selectorCompletions(text: string, known: readonly KnownLabel[]): Completion[] {
   const last = wordAtEnd.exec(text)?.[0] ?? ''
   const before = text.slice(0, text.length - last.length)

@@ -22,7 +22,7 @@ interface SelectorFieldProps {
   onChange: (selector: string) => void
   onEnter?: () => void
   onBlur?: () => void
-  /** Whether the matches are shown before the user types. */
+  /** Whether the matches are shown before the field is focused. */
   isCounted?: boolean
   /** Shown instead of the matches, or after them. */
   hint?: string
@@ -81,7 +81,7 @@ function Matches({ selector, hint }: { selector: string | undefined; hint: strin
   return `${matchText(data)} ${hint}`
 }
 
-/** The number of clusters, with the names of the first ones. */
+/** Returns a text with the number of clusters and the names of the first ones. */
 export function matchText({ resolvedCount, names }: { resolvedCount: number; names: readonly string[] }): string {
   if (resolvedCount === 0) return 'No cluster matches.'
   const others = resolvedCount - names.length
@@ -89,7 +89,6 @@ export function matchText({ resolvedCount, names }: { resolvedCount: number; nam
 }
 
 interface SelectorFilterProps {
-  /** The selector of the URL. */
   selector: string | undefined
   onChange: (selector: string | undefined) => void
 }

@@ -22,7 +22,7 @@ import { type TargetInput, type TargetKind, targetKinds } from './target.ts'
 interface TargetPickerProps {
   input: TargetInput
   onChange: (input: TargetInput) => void
-  /** The number of clusters of the target; undefined until it is known. */
+  /** The number of clusters of the target and the names of the first ones; undefined until they are known. */
   resolved: { resolvedCount: number; names: readonly string[] } | undefined
 }
 

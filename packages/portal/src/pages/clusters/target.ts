@@ -37,7 +37,10 @@ const missingTexts: Record<TargetKind, string> = {
   all: '',
 }
 
-/** Throws `ApiError` if the input is incomplete, no cluster matches, or the clusters are not counted yet. */
+/**
+ * Returns the target of an input. Throws `ApiError` if the input is incomplete, no cluster matches, or the clusters are
+ * not counted yet.
+ */
 export function completeTarget(input: TargetInput, count: number | undefined): { target: Target; count: number } {
   const target = targetOf(input)
   if (target === undefined) throw incompleteError(missingTexts[input.kind])

@@ -19,7 +19,6 @@ const gridConfig = {
   containerPadding: [0, 0],
 } as const
 
-/** The widgets in a grid whose cells can be dragged and resized. */
 export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
   const { width, containerRef, mounted } = useContainerWidth()
   // The DOM order stays the same while dragging, because moving an element would lose the focus.

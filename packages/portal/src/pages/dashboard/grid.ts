@@ -57,7 +57,7 @@ const sharesColumn = (a: GridPosition, b: GridPosition): boolean => a.x < b.x + 
 /** A move or resize by keyboard. */
 export type Step = 'left' | 'right' | 'up' | 'down' | 'narrower' | 'wider' | 'shorter' | 'taller'
 
-/** The layout after a step. It is unchanged if the step is not possible. */
+/** Returns the layout after a step. If the step is not possible, the layout is unchanged. */
 export function moveByKey(
   positions: readonly GridPosition[],
   widgetId: string,
@@ -89,7 +89,7 @@ function afterStep(position: GridPosition, others: readonly GridPosition[], step
   return { ...position, ...changes[step] }
 }
 
-/** The layout with an additional widget below all others. */
+/** Returns the layout with an additional widget below all others. */
 export const withWidget = (positions: readonly GridPosition[], widgetId: string, size: MinSize): GridPosition[] =>
   compact([...positions, { widgetId, x: 0, y: Math.max(0, ...positions.map(({ y, h }) => y + h)), ...size }])
 

@@ -63,8 +63,8 @@ async function save(change: number): Promise<void> {
 }
 
 /**
- * The layout of the dashboard. Changes are shown immediately and saved one after another. While a save runs, only the
- * newest change is queued.
+ * Reads and changes the layout of the dashboard. Changes are shown immediately and saved one after another. While a
+ * save runs, only the newest change is queued.
  */
 export function useLayout() {
   const isSaving = useIsMutating({ mutationKey }) > 0

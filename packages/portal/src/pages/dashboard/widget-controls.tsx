@@ -42,7 +42,6 @@ interface WidgetControlsProps {
   onSelect?: (selector: string) => void
 }
 
-/** Buttons that move, resize, filter and remove a widget. */
 export function WidgetControls({ title, onStep, onRemove, selector = '', onSelect }: WidgetControlsProps) {
   const [isOpen, setIsOpen] = useState(false)
   const [isSelecting, setIsSelecting] = useState(false)

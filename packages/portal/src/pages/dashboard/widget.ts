@@ -69,7 +69,6 @@ const widgets: readonly Widget[] = [
 export const widgetsFor = (permissions: readonly Permission[]): Widget[] =>
   widgets.filter(({ permission }) => permission === undefined || permissions.includes(permission))
 
-/** A widget of the layout with its position. */
 export interface PlacedWidget {
   widget: Widget
   position: GridPosition

@@ -84,7 +84,7 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
 interface SettingFieldProps {
   setting: Setting
   isRequiredByType: boolean
-  /** Whether the provider has a stored secret, which an empty field keeps. */
+  /** Whether the provider exists, so that an empty secret field keeps the stored secret. */
   isStored: boolean
   text: string
 }

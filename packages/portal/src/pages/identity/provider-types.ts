@@ -126,6 +126,6 @@ export const providerTypes = ['OIDC', 'CloudDirectory', 'OpenSourceIdp', 'LDAP']
 export const isRequiredSetting = ({ identifying, required }: ProviderTypeSpec, setting: Setting): boolean =>
   setting.defaultValue === undefined && (identifying.includes(setting) || required.includes(setting))
 
-/** How the sign-in page refers to the provider. */
+/** Returns the text of the sign-in page for a provider. */
 export const signInLabelOf = (type: ProviderType, displayName: string): string =>
   type === 'LDAP' ? `Accounts of ${displayName} sign in here too.` : `Continue with ${displayName}`

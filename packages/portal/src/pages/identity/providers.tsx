@@ -8,7 +8,7 @@ import type { Provider } from './provider-types.ts'
 const queryKey = ['identity-providers']
 const pollSeconds = 15
 
-/** The identity providers. They are polled, because the result of a consent request changes their status. */
+/** Polls the identity providers, because the result of a consent request changes their status. */
 export const useProviders = () =>
   useQuery({
     queryKey,

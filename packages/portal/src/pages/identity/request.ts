@@ -45,13 +45,13 @@ export function requestOf(type: ProviderType, values: FormValues, rules: Rules, 
 const enteredText = (values: FormValues, { name, format }: Setting): string | undefined =>
   format === 'secret' ? values[name] : values[name]?.trim()
 
-/** The form text of a setting, or '' if it is not set. The API never returns secrets. */
+/** Returns the form text of a setting, or '' if the setting is not set. The API never returns secrets. */
 export function valueText(provider: ProviderSettings, name: SettingName): string {
   const value = provider[name]
   return typeof value === 'object' ? value.join(' ') : (value ?? '')
 }
 
-/** The existing provider that the request would overwrite, which has the same type and address. */
+/** Returns the existing provider that the request would overwrite, which has the same type and address. */
 export const findDuplicate = (request: ProviderRequest, providers: readonly Provider[]): Provider | undefined =>
   providers.find((provider) => provider.type === request.type && addressOf(provider) === addressOf(request))
 

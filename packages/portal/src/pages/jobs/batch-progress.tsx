@@ -11,14 +11,13 @@ export const batchQuery = (batchId: string) =>
     queryFn: () => unwrap(api.GET('/api/v1/jobs/batch/{batchId}', { params: { path: { batchId } } })),
   })
 
-/** The query of a batch, which polls until the batch has finished. */
+/** Returns the query of a batch, which polls until the batch has finished. */
 export const polledBatchQuery = (batchId: string, seconds: number) =>
   queryOptions({
     ...batchQuery(batchId),
     refetchInterval: (current) => (current.state.data?.status === 'Finished' ? false : pollEvery(seconds)(current)),
   })
 
-/** The progress of a batch as a bar and as numbers. */
 export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
   const parts = [
     { status: 'Completed', count: counts.completed },

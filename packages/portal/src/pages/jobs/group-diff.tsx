@@ -12,7 +12,6 @@ import { plainLines } from './terminal-text.ts'
 // More lines would make the page slow.
 const maxRows = 500
 
-/** Compares the output of two groups line by line. */
 export function GroupDiff({ groups }: { groups: readonly Group[] }) {
   const [isOpen, setIsOpen] = useState(false)
   const [keys, setKeys] = useState<[string, string]>()

@@ -7,7 +7,7 @@ import { pollEvery } from '../../api/query.ts'
 
 export type Group = Schemas['JobGroup']
 
-/** A group in a few words, such as `287 Completed, exit code 0`. */
+/** Returns a short text for a group, such as `287 Completed, exit code 0`. */
 export const groupText = ({ count, status, statusReason, exitCode }: Group): string => {
   const reasons = statusReason === undefined || statusReason === 'exit_nonzero' ? [] : [statusReason]
   const codes = exitCode === null ? [] : [`exit code ${exitCode}`]
@@ -24,7 +24,7 @@ const groupsQuery = (batchId: string) =>
     refetchInterval: (current) => (current.state.data?.pending === 0 ? false : pollEvery(5)(current)),
   })
 
-/** The groups of equal results of all batches together. The data is undefined until all are loaded. */
+/** Polls the groups of equal results of all batches together. The data is undefined until all are loaded. */
 export const useGroups = (batchIds: readonly string[]) =>
   useQueries({
     queries: batchIds.map(groupsQuery),
@@ -38,7 +38,7 @@ export const useGroups = (batchIds: readonly string[]) =>
     },
   })
 
-/** All clusters of a group. A batch without the group has none. */
+/** Reads all clusters of a group, and skips batches without the group. */
 export async function clustersOf(batchIds: readonly string[], group: string): Promise<Schemas['GroupCluster'][]> {
   const clustersIn = (batchId: string) =>
     allPages((query) => {
@@ -56,7 +56,7 @@ export async function clustersOf(batchIds: readonly string[], group: string): Pr
   return found
 }
 
-/** The results of all jobs, for an export. `onProgress` receives the number of results read so far. */
+/** Reads the results of all jobs, for an export. `onProgress` receives the number of results read so far. */
 export async function readResults(
   batchIds: readonly string[],
   onProgress: (count: number) => void,

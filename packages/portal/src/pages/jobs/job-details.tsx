@@ -11,7 +11,6 @@ import { durationText, Time, totalDurationText, useSeconds } from '../../ui/time
 import styles from './jobs.module.css'
 import { reasonText } from './status.ts'
 
-/** Shows the cluster, the submitter, the time, the exit code and the status reason of a job. */
 export function JobLead({ job, clusterName }: { job: Schemas['Job']; clusterName: string | undefined }) {
   const { clusterId, createdBy, createdAt, result, statusReason } = job
   return (
@@ -68,7 +67,7 @@ export function JobDetails({ job, clusterName }: { job: Schemas['Job']; clusterN
   )
 }
 
-/** The name of the submitter, with a note if an API token was used. */
+/** Returns the name of the submitter, with a note if an API token was used. */
 export const submitterText = ({ id, username, via }: Schemas['Submitter']): string =>
   `${username || id}${via === 'token' ? ' (API token)' : ''}`
 

@@ -45,7 +45,6 @@ function ClusterName({ id }: { id: string | undefined }) {
 
 interface JobListProps {
   filter: JobFilter
-  /** Whether the list polls for changes. */
   isLive: boolean
 }
 

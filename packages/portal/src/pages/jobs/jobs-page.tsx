@@ -9,7 +9,6 @@ import { JobFilters } from './job-filters.tsx'
 import { JobList } from './job-list.tsx'
 import styles from './jobs.module.css'
 
-/** The lists of jobs and batches. The filter is part of the URL. */
 export function JobsPage() {
   const { tab = 'jobs', ...filter } = useSearch({ from: '/signed-in/jobs' })
   const navigate = useNavigate({ from: '/jobs' })

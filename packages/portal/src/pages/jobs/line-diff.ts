@@ -1,14 +1,13 @@
 type Line = { kind: 'same' | 'removed' | 'added'; text: string }
 
-/** One line of a diff, or a number of equal lines that are not shown. `at` is its position. */
+/** One line of a diff, or a number of equal lines that are not shown. `at` is the position in the diff. */
 export type DiffRow = (Line | { kind: 'skipped'; count: number }) & { at: number }
 
 // Above this product of line counts, the differing middle is shown as replaced, because comparing it takes too long.
 const maxCells = 4_000_000
-// Number of equal lines around a change.
 const contextLineCount = 3
 
-/** The lines in which two texts differ, with a few equal lines around them. */
+/** Returns the lines in which two texts differ, with up to three equal lines around each change. */
 export function diffLines(before: string, after: string): DiffRow[] {
   const [left, right] = [linesOf(before), linesOf(after)]
   let start = 0

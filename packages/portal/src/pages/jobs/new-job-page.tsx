@@ -26,7 +26,7 @@ import styles from './jobs.module.css'
 import { ScriptEditor } from './script-editor.tsx'
 import { type Draft, requestOf, submitBatches } from './submission.ts'
 
-/** The form that runs a script. One cluster results in a job, several result in a batch. */
+/** The form that runs a script. A single selected cluster results in a job, any other target in one or more batches. */
 export const NewJobPage = () => (
   <RequirePermission permission="jobs:write" title="Run a script">
     <NewJob />
@@ -132,7 +132,7 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
     // The selected nodes belong to the previous cluster.
     setNodeIds(undefined)
   }
-  // One selected cluster is visible in the form. Several are reviewed first.
+  // A single selected cluster is visible in the form. Other targets are reviewed first, except for unchanged examples.
   const start = async (values: FormValues) => {
     requestOf(draftNow, values)
     const complete = completeTarget(target, count)

@@ -29,8 +29,8 @@ interface OpenLine {
 const noteOf = (text: string): OutputLine => ({ text, style: {}, isError: false, isNote: true })
 
 /**
- * The lines of an output in the order of their first characters. A note precedes the lines of each node if there is
- * a function for the names of nodes.
+ * Returns the lines of an output in the order of their first characters. With `nameOf`, a note names the node wherever
+ * it changes.
  */
 export function linesOf(rows: readonly OutputRow[], nameOf?: (nodeId: string) => string): OutputLine[] {
   const styles = new Map<string, Style>()
@@ -99,13 +99,13 @@ function partsOf(line: string): string[] {
   return [...parts, rest]
 }
 
-/** A pattern that finds a text literally, ignoring case; undefined for an empty text. */
+/** Returns a pattern that finds a text literally, ignoring case, or undefined for an empty text. */
 export const patternOf = (text: string): RegExp | undefined =>
   text === '' ? undefined : new RegExp(text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`), 'gi')
 
 export const plainTextOf = ({ text }: OutputLine): string => plainText(text)
 
-/** The text of the lines. Long lines were split into several parts, of which only the first has a number. */
+/** Returns the text of the lines. Long lines were split into several parts, of which only the first has a number. */
 export const joinLines = (lines: readonly OutputLine[], texts: readonly string[]): string =>
   lines
     .map(({ isNote, number }, at) => (at > 0 && (isNote || number !== undefined) ? '\n' : '') + (texts[at] ?? ''))

@@ -196,7 +196,7 @@ interface OutputLinesProps {
 const atEndPx = 4
 const estimatedLinePx = 21
 
-/** Renders only the visible lines. */
+/** Renders the visible lines and some lines around them. */
 function OutputLines({ lines, pattern, shownIndex, isWrapped, hasTimes, isFollowing, onScroll }: OutputLinesProps) {
   const box = useRef<HTMLDivElement>(null)
   const lastTop = useRef(0)

@@ -12,7 +12,7 @@ const encoder = new TextEncoder()
 const bytesOf = ({ data, encoding }: Chunk): Uint8Array<ArrayBuffer> =>
   encoding === undefined ? encoder.encode(data) : Uint8Array.from(atob(data), (character) => character.charCodeAt(0))
 
-/** Identifies the source of a chunk: a node and a stream, whose output is independent of other sources. */
+/** Returns a key for the source of a chunk: its node and stream. */
 export const sourceOf = ({ stream, nodeId }: Pick<Chunk, 'stream' | 'nodeId'>): string => `${stream} ${nodeId}`
 
 /** Returns a function that decodes the chunks of a job, which it must receive in order. */
@@ -52,7 +52,7 @@ export interface OutputRow {
   lostBytes: number
 }
 
-/** The parts with the number of lost bytes before each. An empty `nodeId` selects all nodes. */
+/** Returns the parts with the number of lost bytes before each. An empty `nodeId` selects all nodes. */
 export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
   parts
     .map((part, index) => ({ part, lostBytes: missingBetween(parts[index - 1], part) }))
@@ -61,6 +61,6 @@ export const rowsOf = (parts: readonly Part[], nodeId: string): OutputRow[] =>
 export const lostText = (bytes: number): string =>
   `── ${bytes.toLocaleString('en')} bytes of the output of all nodes were not retained ──`
 
-/** The unchanged bytes of the output, with notes about lost bytes, for the download. */
+/** Returns the unchanged bytes of the output, with notes about lost bytes, for the download. */
 export const fileParts = (rows: readonly OutputRow[]): (string | Uint8Array<ArrayBuffer>)[] =>
   rows.flatMap(({ part, lostBytes }) => (lostBytes > 0 ? [`\n${lostText(lostBytes)}\n`, part.bytes] : [part.bytes]))

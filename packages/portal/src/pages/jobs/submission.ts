@@ -12,7 +12,10 @@ export interface Draft {
   timeoutSeconds?: number
 }
 
-/** A job without its cluster, and the limits of a batch. */
+/**
+ * Returns a job without its cluster, and the limits of a batch. Throws `ApiError` if the script is empty or no node is
+ * selected.
+ */
 export function requestOf({ script, nodeIds }: Draft, values: FormValues) {
   if (script.trim() === '') throw incompleteError('Enter a script.')
   if (nodeIds?.length === 0) throw incompleteError('Select at least one node.')
@@ -56,8 +59,8 @@ interface Progress {
 }
 
 /**
- * Submits a batch for each 500 clusters. `onProgress` is called after each of several batches, so that the caller can
- * continue after a failure.
+ * Submits batches of at most 500 clusters and returns their ids. `onProgress` is called after each of several batches,
+ * so that the caller can continue after a failure.
  */
 export async function submitBatches(
   request: BatchRequest,

@@ -42,7 +42,7 @@ export const plainLines = (text: string): string =>
     .map((line) => plainText(finalLine(line)))
     .join('\n')
 
-/** The parts of a line with different styles. Only sequences that set colours and fonts have an effect. */
+/** Splits a line into parts with different styles. Only sequences that set colours and fonts have an effect. */
 export function segmentsOf(line: string, start: Style): { segments: Segment[]; end: Style } {
   const segments: Segment[] = []
   let style = start
@@ -60,7 +60,7 @@ export function segmentsOf(line: string, start: Style): { segments: Segment[]; e
   return { segments, end: style }
 }
 
-/** The style at the end of a line. */
+/** Returns the style at the end of a line. */
 export const endStyle = (line: string, start: Style): Style =>
   line.includes('\u001b') ? segmentsOf(line, start).end : start
 

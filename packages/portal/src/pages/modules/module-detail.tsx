@@ -31,7 +31,6 @@ interface ModuleDetailProps {
   onClose: () => void
 }
 
-/** A dialog with the details of a module, its actions and the progress of its operation. */
 export function ModuleDetail({ moduleId, jobId, entry, isListed, onStarted, onClose }: ModuleDetailProps) {
   const isInstalled = entry?.installed !== undefined
   const query = useQuery({ ...moduleQuery(moduleId), enabled: isInstalled })

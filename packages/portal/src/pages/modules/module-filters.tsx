@@ -4,7 +4,6 @@ import { SearchField } from '../../ui/search-field.tsx'
 import styles from './modules.module.css'
 import type { ModuleEntry } from './use-modules.ts'
 
-/** The search and the filter of the list. Both are part of the URL. */
 export function ModuleFilters() {
   const { search = '', show = '' } = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })

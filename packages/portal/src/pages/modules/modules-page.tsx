@@ -112,12 +112,13 @@ const NoModules = ({ isFiltered }: { isFiltered: boolean }) =>
     </EmptyState>
   )
 
-// Registries may take minutes to respond.
 const timeoutMs = 180_000
 
-/** Starts a scan and polls the catalog until the scan has finished. */
+/**
+ * Returns a function that starts a scan. The catalog is polled until the scan has finished, for at most three minutes.
+ */
 export function useScan(): { isScanning: boolean; scan: () => void } {
-  /** Time of the last scan before the requested one. */
+  /** `before` is the time of the last scan before the requested one. */
   const [request, setRequest] = useState<{ before: string | undefined }>()
   const { data } = useQuery(catalogQuery)
   // The cached catalog may be older than the previous scan, so the times are compared.

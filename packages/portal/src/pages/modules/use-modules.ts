@@ -54,7 +54,7 @@ export const moduleQuery = (id: string) =>
     },
   })
 
-/** The modules of the catalog and the installed modules in one list, sorted by name. */
+/** Reads the modules of the catalog and the installed modules into one list, sorted by name. */
 export function useModules() {
   const catalog = useQuery(catalogQuery)
   const installed = useQuery(installedQuery)
@@ -73,7 +73,7 @@ function entriesOf(releases: readonly CatalogItem[], modules: readonly Module[])
   return entries.toSorted((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id))
 }
 
-/** The page of a module's first navigation entry. Undefined if the module has none. */
+/** Returns the page of a module's first navigation entry, or undefined if the module has no entry. */
 export function usePageOf({ id }: { id: string }): { moduleId: string; _splat: string } | undefined {
   const { data } = useQuery(navigationQuery)
   const route = data?.items.find(({ source }) => source === `module:${id}`)?.route

@@ -37,7 +37,6 @@ export function useFilter(): Filter {
   return { unreadOnly: show === 'unread', type: keyIn(types, type), severity: keyIn(severities, severity) }
 }
 
-/** The filter of the list. It is part of the URL. */
 export function Filters() {
   const { unreadOnly, type, severity } = useFilter()
   const navigate = useNavigate()

@@ -64,7 +64,7 @@ interface Subject {
   permission?: Permission
 }
 
-// The page that a notification is about, with the permission that the page requires.
+// Returns the page that a notification is about, with the permission that the page requires.
 function subjectOf({ type, resource }: Pick<Notification, 'type' | 'resource'>): Subject | undefined {
   if (type.startsWith('Update')) {
     return { label: 'Go to updates', to: { to: '/settings/updates' }, permission: 'platform:admin' }

@@ -30,7 +30,7 @@ const listQuery = (filter: Filter) =>
 
 type Pages = InfiniteData<Awaited<ReturnType<typeof pageOf>>, number>
 
-/** The loaded notifications that match the filter, newest first. The summary poll triggers a refetch. */
+/** Reads the notifications that match the filter, newest first. The summary poll triggers a refetch. */
 export function useNotifications(filter: Filter) {
   return useInfiniteQuery({ ...listQuery(filter), select: mergePages })
 }

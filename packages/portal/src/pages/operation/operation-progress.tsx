@@ -18,8 +18,8 @@ interface OperationProgressProps {
 }
 
 /**
- * The steps and the result of a platform operation. Polls may fail while an update replaces functions, so failures are
- * not shown as errors.
+ * The steps and the result of an operation. Polls may fail while an update replaces functions, so transient failures
+ * are not shown as errors.
  */
 export function OperationProgress({ jobId, title, after }: OperationProgressProps) {
   const { data: job, error, failureCount, refetch } = useOperation(jobId)

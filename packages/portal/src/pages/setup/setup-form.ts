@@ -44,13 +44,13 @@ export const errorOf: Record<keyof SetupForm, (value: string) => string | undefi
 
 const storedFields = ['platformName', 'timezone', 'publicUrl', 'adminUsername', 'adminEmail'] as const
 
-/** The values that may be stored in a cookie. Secrets are never stored. */
+/** Returns the values that may be stored in a cookie, which are not secret. */
 export const withoutSecrets = (form: SetupForm): Record<(typeof storedFields)[number], string> => {
   const { platformName, timezone, publicUrl, adminUsername, adminEmail } = form
   return { platformName, timezone, publicUrl, adminUsername, adminEmail }
 }
 
-/** The initial values: stored values, or else values of the browser. */
+/** Returns the initial values: stored values, or else values of the browser. */
 export function initialForm(storedValues: Record<string, unknown>): SetupForm {
   const { origin, protocol } = location
   const blank: SetupForm = {

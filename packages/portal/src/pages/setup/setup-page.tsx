@@ -53,7 +53,6 @@ function Step({ setup }: { setup: Setup }) {
   )
 }
 
-/** The list of steps. Completed steps are links. */
 export function Progress({ step }: { step: StepName }) {
   const currentIndex = indexOfStep(step)
   return (

@@ -24,7 +24,7 @@ export const stepFrom = (name: StepName, offset: number): StepName => {
   return steps[place]?.name ?? 'welcome'
 }
 
-/** The requested step, or an earlier one that is incomplete. */
+/** Returns the first incomplete step before the requested step, or else the requested step. */
 export function reachableStep(requested: string | undefined, form: SetupForm): StepName {
   const place = indexOfStep(requested)
   const isIncomplete = (fields: readonly (keyof SetupForm)[]) =>
@@ -33,7 +33,7 @@ export function reachableStep(requested: string | undefined, form: SetupForm): S
   return (incompleteStep ?? steps[place] ?? steps[0]).name
 }
 
-/** The first step with a field that the platform has rejected. Undefined if it has rejected none. */
+/** Returns the first step with a field that the platform has rejected, or undefined if it has rejected none. */
 export function rejectedStep({ details }: ApiError): StepName | undefined {
   const rejected = new Set(details.map(({ path }) => path.split('/')[1]))
   return steps.find(({ fields }) => fields.some((name) => rejected.has(name)))?.name

@@ -65,7 +65,6 @@ export function useSignIn() {
   return { signInWithPassword, failure: isExchanging ? undefined : failure, returnTo, isExchanging }
 }
 
-// Messages by error code of a sign-in with an identity provider.
 const providerMessages: Readonly<Record<string, string>> = {
   sign_in_expired: 'The sign-in expired or was started in another browser. Start again.',
   provider_unavailable: 'This provider is disabled. Choose another one or contact an administrator.',
@@ -91,7 +90,7 @@ const isTraceId = (text: string | undefined): boolean => text !== undefined && /
 
 const timeFormat = new Intl.DateTimeFormat(language, { timeStyle: 'medium' })
 
-// A rate limit error should say when the next attempt is possible.
+// Adds the time of the next possible attempt to a rate limit error. Returns other errors unchanged.
 export function withTimeToRetry(error: unknown): unknown {
   if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
   const at = timeFormat.format(Date.now() + error.retryAfterSeconds * 1000)

@@ -14,7 +14,6 @@ const resources = [
   ['activeJobs', 'Queued and running jobs', 10_000_000],
 ] as const
 
-/** How much of each quota the user's organisation uses. */
 export function Usage({ onClose }: { onClose: () => void }) {
   const query = useQuery({
     queryKey: ['organisation-usage'],

@@ -14,7 +14,10 @@ interface Person {
   displayName?: string
 }
 
-/** The newest users and the caller; only the caller if the caller may not read users. Undefined until it is loaded. */
+/**
+ * Returns the newest users and the caller, or only the caller if the caller may not read users. Returns undefined until
+ * the users are loaded.
+ */
 function usePeople(): Person[] | undefined {
   const me = useMe()
   const mayReadUsers = useHasPermission('users:admin')
@@ -32,13 +35,13 @@ function usePeople(): Person[] | undefined {
 const loadPeople = (signal: AbortSignal): Promise<Person[]> =>
   allPages((query) => unwrap(api.GET('/api/v1/users', { params: { query }, signal })), maxPages)
 
-/** The user name for an id, if this is the id of the caller or of one of the newest users. */
+/** Returns the user name for the id of the caller or of one of the newest users, or undefined for other ids. */
 export const useUsername = (userId: string | undefined): string | undefined =>
   usePeople()?.find(({ id }) => id === userId)?.username
 
 /**
- * The name of a user; undefined until it is loaded, if the user was removed, or if the caller may not read other users.
- * The names of the newest users are loaded together; others are loaded one by one.
+ * Returns the name of a user, or undefined until it is loaded, if the user was removed, or if the caller may not read
+ * other users. The names of the newest users are loaded together, others one by one.
  */
 export function useUserName(userId: string): string | undefined {
   const people = usePeople()
@@ -55,7 +58,7 @@ export function useUserName(userId: string): string | undefined {
   return known === undefined ? older : nameOf(known)
 }
 
-/** Completions of a field for a user name, and the id of a user name. */
+/** Returns the completions of a field for a user name, and a function that finds the id of a user name. */
 export function usePersonCompletions(text: string): { completions: Completion[]; idOf: (username: string) => string } {
   const people = usePeople() ?? []
   const term = text.trim().toLowerCase()

@@ -66,7 +66,7 @@ export function EditUser({ id, onClose }: { id: string; onClose: () => void }) {
   const query = useQuery({
     queryKey: ['users', 'one', id],
     queryFn: () => unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id } } })),
-    // A refetch would reset the form during an edit, and cached values could be outdated.
+    // Cached values could be outdated. The open form ignores later values, so a refetch has no use.
     refetchOnWindowFocus: false,
     gcTime: 0,
   })

@@ -61,7 +61,7 @@ export async function responseTo(
   }
 }
 
-/** Maximum nesting: no SDK nests deeper, and recursion over deeper content would exhaust the stack. */
+/** Maximum nesting: no SDK nests deeper, and recursion over much deeper content could exhaust the stack. */
 const maxDepth = 32
 
 /** Parses the body. Returns undefined if it is not JSON or nested too deeply. */

@@ -32,7 +32,7 @@ export function warningsOf(description: Description, { metadata, spec }: ModuleM
   ].slice(0, maxWarnings)
 }
 
-/** Logs a warning if the slots of the code and the manifest differ. Call it after the code of a module was loaded. */
+/** Logs a warning if the slots of the code and the manifest differ. */
 export function logSlotWarning({ slots }: Description, { metadata: { id }, spec: { navSlots } }: ModuleManifest): void {
   if (canonicalText(slots) === canonicalText(navSlots)) return
   log('warn', slotWarning, { moduleId: id, slots: slotNames(slots), manifestSlots: slotNames(navSlots) })

@@ -20,7 +20,7 @@ const Response: z.ZodType<EventsResponse> = z.object({
   failed: z.array(z.object({ id, message: z.string() })).max(1000),
 })
 
-/** Delivers events to a module in order. Failed events may be delivered again. Never throws. */
+/** Delivers events to a module in order. Never throws. */
 export async function deliverEvents(
   runtime: ModuleClient,
   deployment: Deployment,

@@ -37,8 +37,9 @@ const healthPauseMs = 250
 
 /**
  * Runs the hooks of modules. No module starts before the configuration of all modules has ended, successfully or not.
- * Then each module is probed until it is healthy. The failure of a module does not affect the others, and is returned,
- * not thrown. Does not stop failed modules: call `shutDown`. A repeated call succeeds for a running module.
+ * Then each module is probed until it is healthy or its time limit is reached. The failure of a module does not affect
+ * the others, and is returned, not thrown. Does not stop failed modules: call `shutDown`. A repeated call succeeds for
+ * a running module.
  */
 export async function runLifecycle(
   runtime: ModuleRuntime,

@@ -48,7 +48,6 @@ export async function getFunction(
   return { configuration: Configuration, imageUri: Code?.ResolvedImageUri ?? Code?.ImageUri }
 }
 
-/** Returns a function or version, or undefined if it does not exist. */
 export async function findFunction(
   control: LambdaControl,
   name: string,
@@ -62,7 +61,7 @@ export async function findFunction(
   }
 }
 
-/** `latest` is the unpublished revision. `published` is sorted, oldest first. */
+/** `latest` is the unpublished revision. `published` is in the order in which Lambda lists the versions. */
 export interface FunctionVersions {
   latest: FunctionConfiguration | undefined
   published: FunctionConfiguration[]

@@ -5,10 +5,10 @@ import { formatReference, parseReference } from '@platform/oci/reference'
 import { replicateImage } from '@platform/oci/push'
 import { type DeploymentSpec, RuntimeError } from '../port.ts'
 
-/** The registry that Lambda reads images from: one repository for each module. */
+/** The registry from which Lambda reads images: one repository for each module. */
 export interface TargetRegistry {
   client: RegistryClient
-  /** Parent path of the repositories: `platform/modules`. */
+  /** Parent path of the repositories, such as `platform/modules`. */
   path: string
   /** Creates a repository before its first use. An existing repository is not an error. */
   ensureRepository: (repository: string) => Promise<void>

@@ -6,7 +6,7 @@ import { type DeploymentSpec } from '../port.ts'
 /**
  * A module is a Lambda function, and each of its deployments is a version. The version's environment contains the whole
  * state of the deployment, so that the platform need not store it elsewhere. The description of a version is only for
- * display; nothing reads it.
+ * display.
  */
 
 /** The unpublished revision of a function. */
@@ -44,11 +44,9 @@ interface Configuration {
   Environment?: { Variables?: Record<string, string> | undefined } | undefined
 }
 
-/** Returns the deployment id of a function or version, if it has one. */
 export const deploymentIdIn = ({ Environment }: Configuration): string | undefined =>
   Environment?.Variables?.[environmentNames.deployment]
 
-/** Returns the deployment of a function or version, if it has one. */
 export function deploymentIn(configuration: Configuration): Deployment | undefined {
   const { FunctionName: name, Version: functionVersion = latestVersion, Environment } = configuration
   const { [environmentNames.deployment]: id, [environmentNames.module]: moduleId } = Environment?.Variables ?? {}

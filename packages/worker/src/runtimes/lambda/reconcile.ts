@@ -27,7 +27,6 @@ export function hasFailed(current: FunctionState): boolean {
   return !isBusy(current) && (State === 'Failed' || LastUpdateStatus === 'Failed')
 }
 
-/** Whether the function has the desired state and can be published. */
 export const isReached = (current: FunctionState, { imageUri, id }: DesiredState): boolean =>
   !isBusy(current) &&
   !hasFailed(current) &&

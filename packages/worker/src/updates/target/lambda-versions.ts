@@ -158,7 +158,10 @@ async function latestWith(
 const brokenCode = (name: string, { StateReason, LastUpdateStatusReason }: FunctionConfiguration) =>
   new TargetError(`Lambda cannot run ${name}: ${LastUpdateStatusReason ?? StateReason}`, { isFinal: true })
 
-/** Removes versions of updates that are not rollback targets. If this fails, the next update removes them. */
+/**
+ * Removes the versions of all updates except those of the `retained` releases. If this fails, the next update removes
+ * them.
+ */
 export async function pruneVersions(
   control: AliasControl,
   name: string,

@@ -1,6 +1,5 @@
 import { type InstalledRelease } from '@platform/core/updates/record'
 
-/** A share of the traffic in percent. */
 export type TrafficPercent = 0 | 10 | 50 | 100
 
 /** A staged release. Each function's zip is fetched and verified on demand. */

@@ -4,7 +4,6 @@ import { api, unwrap, type Schemas } from '../../../api/client.ts'
 import { pollEvery } from '../../../api/query.ts'
 import { clusterStatuses, noClusters } from '../../clusters/cluster-filter.ts'
 
-/** Settings of a widget. */
 export interface WidgetProps {
   /** A label selector. The widget shows only the clusters that match it. */
   selector?: string | undefined
@@ -20,7 +19,7 @@ const countsOf = async (selector: string): Promise<Schemas['ClusterCounts']> => 
   return counts
 }
 
-/** The number of clusters with each status. Without a selector, the shared summary has them. */
+/** Reads the number of clusters with each status. Without a selector, the shared summary has them. */
 export function useClusterCounts(selector: string | undefined): UseQueryResult<Schemas['ClusterCounts']> {
   const summary = useQuery({ ...summaryQuery, select: ({ clusters }) => clusters?.byStatus ?? noClusters })
   const selected = useQuery({

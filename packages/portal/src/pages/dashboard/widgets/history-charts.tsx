@@ -66,7 +66,7 @@ export type Range = (typeof rangeList)[number]
 
 const hoursOf: Record<Range, number> = { day: 24, week: 7 * 24, month: 30 * 24 }
 
-/** The start of the range, for links to lists. */
+/** Returns the start of the range, for links to lists. */
 export const startOf = (range: Range, nowMs: number): string =>
   new Date(nowMs - hoursOf[range] * 3_600_000).toISOString()
 

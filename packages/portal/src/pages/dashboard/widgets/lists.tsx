@@ -16,8 +16,8 @@ const statuses = ['Offline', 'Degraded', 'Pending'] as const
 const pageSize = 8
 
 /**
- * Clusters that are offline or degraded or have never connected, worst first. The list is requested only if the summary
- * counts any.
+ * Clusters that are offline or degraded or have never connected, worst first. The list is requested only if the counts
+ * show any.
  */
 export const Attention = ({ selector }: WidgetProps) => (
   <>

@@ -93,7 +93,7 @@ export function JobNumbers() {
           name: status,
           count: history.points.reduce((sum, { jobs }) => sum + (jobs?.[endCounters[status]] ?? 0), 0),
           previous: history.previous.jobs?.[endCounters[status]],
-          // Jobs that were submitted earlier may have ended in the period.
+          // The linked list contains only jobs that were submitted in the period.
           to: { to: '/jobs', search: { status, since: startOf(range, nowMs) } } as const,
         }))
   return (

@@ -72,7 +72,7 @@ const allowedHeaders = new Set([
   'if-unmodified-since',
 ])
 const maxRequestBytes = 4 * 1024 * 1024
-// This limit applies after decompression, because a compressed response of 4.5 MB can be a thousand times as large.
+// This limit applies after decompression, because a small compressed response can be very large.
 const maxResponseBytes = 8 * 1024 * 1024
 
 export interface CallOptions {
@@ -82,7 +82,7 @@ export interface CallOptions {
   signal: AbortSignal
 }
 
-// Never rejects: the page receives a response for every request.
+// Never rejects: a failed request results in a response with `error`.
 async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
   const { id } = message
   const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
