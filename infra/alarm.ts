@@ -3,21 +3,21 @@ import { prefix } from './stage.ts'
 
 export interface AlarmSpec {
   /** Number of the row in docs/operations.md#alarms. */
-  number: number
+  alarmNumber: number
   description: string
   /** Inputs of the alarm. `formula` combines several inputs into one number and calls them m0, m1, … */
   metrics: readonly Metric[]
   formula?: string
   statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`
-  /** The threshold: set either `above` or `below`. */
-  above?: number
-  below?: number
+  /** The threshold: set either `upperThreshold` or `lowerThreshold`. */
+  upperThreshold?: number
+  lowerThreshold?: number
   /**
-   * `periodMinutes` is the length of an evaluation period (default 5). The alarm starts after `periods` consecutive
+   * `periodMinutes` is the length of an evaluation period (default 5). The alarm starts after `periodCount` consecutive
    * periods beyond the threshold (default 1).
    */
   periodMinutes?: number
-  periods?: number
+  periodCount?: number
   /** Whether a period without data counts as beyond the threshold (`breaching`) or within it (default). */
   missingData?: 'breaching' | 'notBreaching'
 }
@@ -27,14 +27,21 @@ export const sumExpression = (metrics: readonly Metric[]): string =>
 
 /** Creates an alarm that notifies the topic when the alarm starts and when it ends. */
 export function createAlarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTopic): void {
-  const { number, description, above, below, periods = 1, missingData = 'notBreaching' } = spec
+  const {
+    alarmNumber,
+    description,
+    upperThreshold,
+    lowerThreshold,
+    periodCount = 1,
+    missingData = 'notBreaching',
+  } = spec
   new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
     name: `${prefix}-${name}`,
-    alarmDescription: `${description} See docs/operations.md, "Alarms", ${number}.`,
+    alarmDescription: `${description} See docs/operations.md, "Alarms", ${alarmNumber}.`,
     ...metricQueries(spec),
-    evaluationPeriods: periods,
-    threshold: above ?? below ?? 0,
-    comparisonOperator: above === undefined ? 'LessThanThreshold' : 'GreaterThanThreshold',
+    evaluationPeriods: periodCount,
+    threshold: upperThreshold ?? lowerThreshold ?? 0,
+    comparisonOperator: upperThreshold === undefined ? 'LessThanThreshold' : 'GreaterThanThreshold',
     treatMissingData: missingData,
     alarmActions: [topic.arn],
     okActions: [topic.arn],
@@ -42,14 +49,17 @@ export function createAlarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTop
 }
 
 function metricQueries({ metrics, formula, statistic, periodMinutes = 5 }: AlarmSpec) {
-  const period = 60 * periodMinutes
+  const periodSeconds = 60 * periodMinutes
   if (formula !== undefined) {
-    const terms = metrics.map((metric, index) => ({ id: `m${index}`, metric: { ...metric, period, stat: statistic } }))
+    const terms = metrics.map((metric, index) => ({
+      id: `m${index}`,
+      metric: { ...metric, period: periodSeconds, stat: statistic },
+    }))
     return { metricQueries: [{ id: 'result', expression: formula, returnData: true }, ...terms] }
   }
   const [metric] = metrics
   const isPercentile = statistic.startsWith('p')
-  return { ...metric, period, ...(isPercentile ? { extendedStatistic: statistic } : { statistic }) }
+  return { ...metric, period: periodSeconds, ...(isPercentile ? { extendedStatistic: statistic } : { statistic }) }
 }
 
 /** Creates the topic to which only CloudWatch may publish, for alarms of this account. */

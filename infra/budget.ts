@@ -3,7 +3,7 @@ import { globalPrefix } from './stage.ts'
 
 const { alarmEmail, budgetUsd } = options
 
-const notice = (notificationType: 'ACTUAL' | 'FORECASTED', threshold: number, address: string) => ({
+const budgetNotification = (notificationType: 'ACTUAL' | 'FORECASTED', threshold: number, address: string) => ({
   notificationType,
   threshold,
   thresholdType: 'PERCENTAGE',
@@ -19,6 +19,6 @@ if (alarmEmail && budgetUsd) {
     limitAmount: budgetUsd,
     limitUnit: 'USD',
     timeUnit: 'MONTHLY',
-    notifications: [notice('ACTUAL', 80, alarmEmail), notice('FORECASTED', 100, alarmEmail)],
+    notifications: [budgetNotification('ACTUAL', 80, alarmEmail), budgetNotification('FORECASTED', 100, alarmEmail)],
   })
 }

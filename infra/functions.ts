@@ -116,8 +116,8 @@ export function createPlatformFunction(
 }
 
 function reservation(name: string) {
-  const reserved = reservedConcurrencyOf(name, Number(options.concurrency ?? 0))
-  return reserved === undefined ? {} : { concurrency: { reserved } }
+  const reservedConcurrency = reservedConcurrencyOf(name, Number(options.concurrency ?? 0))
+  return reservedConcurrency === undefined ? {} : { concurrency: { reserved: reservedConcurrency } }
 }
 
 const consumerGrant = (queue: string) => {

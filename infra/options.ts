@@ -40,8 +40,8 @@ export function optionsOf(environment: Record<string, string | undefined>) {
     const value = environment[name]
     return !value || pattern.test(value) ? [] : [`${name}: must be ${description}`]
   })
-  for (const [name, required] of requirements) {
-    if (environment[name] && !environment[required]) errors.push(`${name}: requires ${required}`)
+  for (const [name, requiredSetting] of requirements) {
+    if (environment[name] && !environment[requiredSetting]) errors.push(`${name}: requires ${requiredSetting}`)
   }
   if (environment['PLAT_FRONT'] && environment['PLAT_FRONT_SECRET_SHA256']) {
     errors.push('PLAT_FRONT_SECRET_SHA256: the front of PLAT_FRONT has its own secret')

@@ -11,13 +11,13 @@ const consumersOf = (queue: string): [string, Task][] =>
 /** Whether messages that a consumer sends can lead back to it, directly or through other consumers. */
 export function canLoop(name: string): boolean {
   const reachedNames = new Set<string>()
-  const pending = Object.entries<Task>(tasks).filter(([each]) => each === name)
-  for (const [, task] of pending) {
-    const next = queuesSentTo(task)
+  const pendingTasks = Object.entries<Task>(tasks).filter(([each]) => each === name)
+  for (const [, task] of pendingTasks) {
+    const nextQueues = queuesSentTo(task)
       .flatMap(consumersOf)
       .filter(([each]) => !reachedNames.has(each))
-    for (const [each] of next) reachedNames.add(each)
-    pending.push(...next)
+    for (const [each] of nextQueues) reachedNames.add(each)
+    pendingTasks.push(...nextQueues)
   }
   return reachedNames.has(name)
 }

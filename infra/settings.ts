@@ -70,10 +70,10 @@ export function settingsOf(environment: Environment): Record<string, string> {
 }
 
 function sizeError(settings: [string, string][], bytes: number): Error {
-  const [longest] = settings.toSorted(([, one], [, other]) => other.length - one.length)
+  const [longestSetting] = settings.toSorted(([, one], [, other]) => other.length - one.length)
   return new Error(
     `The settings take ${bytes} bytes of the functions' environment, more than the available ${maxSettingBytes}; ` +
-      `the longest is ${longest?.[0]}. Ed25519 keys are the shortest.`,
+      `the longest is ${longestSetting?.[0]}. Ed25519 keys are the shortest.`,
   )
 }
 

@@ -1,4 +1,4 @@
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 import { scan } from '@platform/worker/modules/scan'
 
-export const handler = scheduled('catalog', scan)
+export const handler = onSchedule('catalog', scan)

@@ -1,4 +1,4 @@
 import { writeCheckpoints } from '@platform/core/audit/checkpoint-target'
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 
-export const handler = scheduled('checkpoints', writeCheckpoints, 'debug')
+export const handler = onSchedule('checkpoints', writeCheckpoints, 'debug')

@@ -1,4 +1,4 @@
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 import { supervise } from '@platform/worker/modules/supervise'
 
-export const handler = scheduled('heartbeat', supervise)
+export const handler = onSchedule('heartbeat', supervise)

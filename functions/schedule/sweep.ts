@@ -1,4 +1,4 @@
 import { sweepAndPlanChecks } from '@platform/core/background/sweep'
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 
-export const handler = scheduled('sweep', sweepAndPlanChecks)
+export const handler = onSchedule('sweep', sweepAndPlanChecks)

@@ -1,4 +1,4 @@
 import { checkRegularly } from '@platform/core/updates/check'
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 
-export const handler = scheduled('updates', checkRegularly)
+export const handler = onSchedule('updates', checkRegularly)

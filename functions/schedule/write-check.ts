@@ -1,4 +1,4 @@
 import { checkWrites } from '@platform/core/platform/write-check'
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 
-export const handler = scheduled('write-check', checkWrites, 'debug')
+export const handler = onSchedule('write-check', checkWrites, 'debug')

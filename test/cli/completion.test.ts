@@ -2,7 +2,7 @@ import { bashScript } from '@platform/cli/completion/bash'
 import { fishScript } from '@platform/cli/completion/fish'
 import { completionsOf } from '@platform/cli/completion/tree'
 import { zshScript } from '@platform/cli/completion/zsh'
-import { program } from '@platform/cli/program'
+import { createProgram } from '@platform/cli/program'
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const run = promisify(execFile)
 const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
-const commands = completionsOf(program())
+const commands = completionsOf(createProgram())
 const hasShell = (name: string): boolean => spawnSync(name, ['-c', 'exit']).status === 0
 
 async function offeredBy(...line: string[]): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { completionsOf } from '@platform/cli/completion/tree'
-import { program } from '@platform/cli/program'
+import { createProgram } from '@platform/cli/program'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ afterAll(() => environment[Symbol.asyncDispose]())
 
 const oidc = ['idp', 'add', 'oidc', '--issuer', 'https://id.example.com', '--client-id', 'platform']
 const directory = ['--url', 'ldaps://ldap.invalid', '--bind-dn', 'cn=a,dc=acme', '--user-search-base', 'dc=acme']
-const commands = completionsOf(program())
+const commands = completionsOf(createProgram())
   .filter(({ words }) => words.some(({ text }) => text === '--json'))
   .map(({ path }) => path.replace('plat ', ''))
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startRegistry } from '@platform/local/registry/server'
 import { buildImage } from '@platform/oci/build'
-import { thisPlatform } from '@platform/oci/image'
+import { currentPlatform } from '@platform/oci/image'
 import { readBlob, readIndex, readManifest } from '@platform/oci/layout-folder'
 import { registryClient } from '@platform/oci/client'
 import { plainTransport } from '@platform/oci/plain-transport'
@@ -16,7 +16,7 @@ import { startAuthor } from './support/author.ts'
 import { isLong } from '../support/long.ts'
 
 const password = 'correct horse battery'
-const otherPlatform = thisPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
+const otherPlatform = currentPlatform().architecture === 'arm64' ? 'linux/amd64' : 'linux/arm64'
 
 test('an image with a base image is complete in its folder and can be pushed', async () => {
   await using folder = await temporaryFolder()

@@ -23,8 +23,8 @@ test('escapes control characters, line breaks and direction marks in foreign tex
 
 test('keeps table rows within the terminal and columns aligned', () => {
   const columns = [
-    { title: 'ID', of: ([id]: string[]) => id },
-    { title: 'NAME', of: ([, name]: string[]) => name, isFlexible: true as const },
+    { title: 'ID', cellValue: ([id]: string[]) => id },
+    { title: 'NAME', cellValue: ([, name]: string[]) => name, isFlexible: true as const },
   ]
   fc.assert(
     fc.property(
@@ -71,11 +71,11 @@ test('a table for a person fits 80 columns, with whole states, ages and names of
     },
   ]
   const columns: Column<(typeof rows)[number]>[] = [
-    { title: 'ID', of: ({ id }) => id, isWide: true },
-    { title: 'NAME', of: ({ name }) => name, isFlexible: 'middle' },
-    { title: 'BY', of: ({ by }) => by, isFlexible: true },
-    { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-    { title: 'CREATED', of: ({ at }) => at, as: 'age' },
+    { title: 'ID', cellValue: ({ id }) => id, isWide: true },
+    { title: 'NAME', cellValue: ({ name }) => name, isFlexible: 'middle' },
+    { title: 'BY', cellValue: ({ by }) => by, isFlexible: true },
+    { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+    { title: 'CREATED', cellValue: ({ at }) => at, format: 'age' },
   ]
   const layout = { isBrief: true, hasRelativeTimes: true, nowMs: Date.parse('2026-11-04T00:00:00Z') }
   const lines = tableOf(columns, rows, { ...layout, width: 80 }).split('\n')
@@ -100,7 +100,7 @@ test.each([
   ['2026-11-04T00:01:59Z', 'in 119s'],
   ['2026-11-03T23:59:59Z', 'expired'],
 ])('shows the expiry at %s as %s', (at, expected) => {
-  const columns: Column<string>[] = [{ title: 'EXPIRES', of: (time) => time, as: 'expiry' }]
+  const columns: Column<string>[] = [{ title: 'EXPIRES', cellValue: (time) => time, format: 'expiry' }]
   const layout = { hasRelativeTimes: true, nowMs: Date.parse('2026-11-04T00:00:00Z'), width: 80 }
   expect(tableOf(columns, [at], layout)).toContain(`\n${expected}\n`)
 })

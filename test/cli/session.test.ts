@@ -286,7 +286,7 @@ test.skipIf(noTls !== '')(`explains why a platform cannot be reached, and exits 
   await using tls = await startTlsFront(proxy.url)
   await using silent = await startServer(() => new Promise(() => {}))
   const messageFor = async (server: string): Promise<string> => {
-    const failedRequest = anonymousClient(server, { seconds: 0, responseTimeoutSeconds: 0.3 }).GET(
+    const failedRequest = anonymousClient(server, { retrySeconds: 0, responseTimeoutSeconds: 0.3 }).GET(
       '/api/v1/auth/me',
       {},
     )

@@ -10,7 +10,7 @@ import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { errorCodesOf } from '@platform/contract/failures'
 import { type Route, routes } from '@platform/contract/index'
 import committed from '@platform/contract/openapi.json' with { type: 'json' }
-import { program } from '@platform/cli/program'
+import { createProgram } from '@platform/cli/program'
 import { commands } from '@platform/contract/openapi/commands'
 import { Describer } from '@platform/contract/openapi/describe'
 import { missingExample } from '@platform/contract/openapi/examples'
@@ -45,7 +45,7 @@ test('every property has a description, every text of an example a value, and ev
   expect(JSON.stringify(document)).not.toContain(missingExample)
   const describer = new Describer()
   describer.describeDocument(structuredClone(document))
-  expect(describer.unused).toEqual([])
+  expect(describer.unusedTexts).toEqual([])
 })
 
 test.for(eventNames)('the webhook platform.%s has signature headers and an example of the event', (name) => {
@@ -71,7 +71,7 @@ test.for(Object.entries(commands))('the plat command of %s exists, with its opti
     .slice(1)
   const command = words.reduce(
     (parent, word) => parent.commands.find((candidate) => candidate.name() === word) ?? parent,
-    program(),
+    createProgram(),
   )
   // A command with subcommands has options only if it does something itself.
   expect(command.commands.length === 0 || command.options.length > 0).toBe(true)

@@ -59,7 +59,7 @@ const firstDenied = deniedCells.filter(([name], index) => isLong || deniedCells[
 
 async function countAuditEntries({ organisationId, userId }: SignedInUser): Promise<number> {
   const pages = await Promise.all(
-    outboxPartitions(organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+    outboxPartitions(organisationId).map((pk) => query({ pk, isNewestFirst: true, limit: 1000 })),
   )
   const items = pages.flatMap((page) => page.items)
   return items.map(parseRecord).filter(({ actor, audit }) => actor.id === userId && audit).length
@@ -120,7 +120,7 @@ test.each([
   const headers = role === 'token' ? await apiToken(user, []) : user.headers
   expect((await call(operationNamed(name), await partsOf(), headers)).status).toBe(403)
   const pages = await Promise.all(
-    outboxPartitions(user.organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+    outboxPartitions(user.organisationId).map((pk) => query({ pk, isNewestFirst: true, limit: 1000 })),
   )
   const items = pages.flatMap((page) => page.items)
   const audits = items.map(parseRecord).flatMap(({ actor, audit }) => (actor.id === user.userId && audit) || [])

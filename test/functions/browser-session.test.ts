@@ -175,7 +175,7 @@ test('signs out without an access cookie, repeatably, and records it', async () 
     expect([response.status, response.text, response.cookies.length]).toEqual([204, '', 2])
   }
   const pages = await Promise.all(
-    outboxPartitions(admin.caller.organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+    outboxPartitions(admin.caller.organisationId).map((pk) => query({ pk, isNewestFirst: true, limit: 1000 })),
   )
   const items = pages.flatMap((page) => page.items)
   const closeRecords = items.map(parseRecord).filter(({ audit }) => audit?.resource === sessionId)

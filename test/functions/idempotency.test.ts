@@ -30,7 +30,7 @@ const idempotent = operations.filter(
 
 async function countChanges({ organisationId, userId }: SignedInUser): Promise<number> {
   const pages = await Promise.all(
-    outboxPartitions(organisationId).map((pk) => query({ pk, newestFirst: true, limit: 1000 })),
+    outboxPartitions(organisationId).map((pk) => query({ pk, isNewestFirst: true, limit: 1000 })),
   )
   const items = pages.flatMap((page) => page.items)
   return items.map(parseRecord).filter(({ actor }) => actor.id === userId).length

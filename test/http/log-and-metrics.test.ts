@@ -4,7 +4,7 @@ import { metricUnits, recordMetric, withMetrics } from '@platform/core/lib/metri
 import { version } from '@platform/core/lib/version'
 import { addLogFields, currentTraceId, log, withTrace } from '@platform/core/log'
 import { consume } from '@platform/http/consume'
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 import { Ajv } from 'ajv'
 import { expect, test, vi } from 'vitest'
 import * as z from 'zod'
@@ -101,10 +101,10 @@ test('a consumer writes one metric line per batch', async () => {
 })
 
 test('a scheduled function measures its duration; a failure is logged, counted and thrown', async () => {
-  const lines = await captureLog(() => scheduled('sweep', async () => undefined)())
+  const lines = await captureLog(() => onSchedule('sweep', async () => undefined)())
   const duration = { ScheduledRunDuration: expect.any(Number) }
   expect(lines.filter(isMetric).map(metricsOf)).toEqual([{ ScheduledRuns: 1, ScheduledRunFailures: 0, ...duration }])
-  const failingSchedule = scheduled('sweep', () => Promise.reject(new Error('no store')))
+  const failingSchedule = onSchedule('sweep', () => Promise.reject(new Error('no store')))
   const failureLines = await captureLog(() => expect(failingSchedule()).rejects.toThrow('no store'))
   expect(failureLines.filter(isMetric).map(metricsOf)).toEqual([{ ScheduledRuns: 1, ScheduledRunFailures: 1 }])
   const traceId = expect.stringMatching(/^[0-9a-f]{32}$/)

@@ -2,7 +2,7 @@ import { chmod, mkdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildImage, buildNodeLayer } from '@platform/oci/build'
 import { digestOf } from '@platform/oci/digest'
-import { readFile, readImage, thisPlatform } from '@platform/oci/image'
+import { currentPlatform, readFile, readImage } from '@platform/oci/image'
 import { type FileToPack, packLayer } from '@platform/oci/pack'
 import { pushImage, replicateImage } from '@platform/oci/push'
 import { type ImageConfig, type Manifest, mediaTypes } from '@platform/oci/types'
@@ -81,7 +81,7 @@ test('builds a manifest and a configuration', async () => {
     layers: image.layers.map(({ descriptor }) => descriptor),
   })
   expect(config).toMatchObject({
-    ...thisPlatform(),
+    ...currentPlatform(),
     created: '1970-01-01T00:00:00Z',
     config: { Cmd: ['node', '/app/main.js'], WorkingDir: '/app', Labels: { color: 'blue' } },
     rootfs: { type: 'layers', diff_ids: image.layers.map(({ diffId }) => diffId) },

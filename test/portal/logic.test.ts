@@ -145,7 +145,7 @@ test.for(safePaths.split(' '))('accepts the return path %s', (path) => {
 const chunk = (offset: number, data: string, nodeId = 'node_a') => ({ offset, nodeId, stream: 'stdout', data }) as const
 
 const textsOf = (...chunks: Parameters<ReturnType<typeof outputReader>>[0][number][]) =>
-  linesOf(rowsOf(outputReader()(chunks), '')).map((line) => [line.number, plainTextOf(line), line.isError])
+  linesOf(rowsOf(outputReader()(chunks), '')).map((line) => [line.lineNumber, plainTextOf(line), line.isError])
 
 test.for<[string, string, string[]]>([
   ['\u001b[3', '1mred\u001b[0m\n', ['red']],
@@ -174,7 +174,7 @@ test('lines are in the order of their first characters, across nodes, streams an
 test('splits long lines and keeps their style', () => {
   const text = `\u001b[32m${'x'.repeat(3990)}\u001b[1;31m${'y'.repeat(10)}`
   const lines = linesOf(rowsOf(outputReader()([chunk(0, `${text}\n`)]), ''))
-  expect(lines.map(({ number, style, text: part }) => [number, style, part.length])).toEqual([
+  expect(lines.map(({ lineNumber, style, text: part }) => [lineNumber, style, part.length])).toEqual([
     [1, {}, 3995],
     [undefined, { colour: 'green' }, 17],
   ])

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { completionsOf } from '@platform/cli/completion/tree'
-import { program } from '@platform/cli/program'
+import { createProgram } from '@platform/cli/program'
 import { ModuleManifest } from '@platform/contract/manifest'
 import { moduleErrors } from '@platform/contract/module'
 import { expect, test } from 'vitest'
@@ -31,7 +31,7 @@ test('the guide documents every field of the manifest', () => {
 
 test('docs/cli.md and the guide document every module command', async () => {
   const cli = await readFile(at('docs/cli.md'), 'utf8')
-  const module = completionsOf(program()).flatMap(({ path }) => /^plat module (\w+)$/.exec(path)?.[1] ?? [])
+  const module = completionsOf(createProgram()).flatMap(({ path }) => /^plat module (\w+)$/.exec(path)?.[1] ?? [])
   const [line = ''] = /^\| `module .*$/m.exec(cli) ?? []
   expect(module.filter((name) => !line.includes(`\`${name}\``) && !line.includes(`\`module ${name}\``))).toEqual([])
   expect(module.filter((name) => !guide.includes(`plat module ${name}`))).toEqual([])

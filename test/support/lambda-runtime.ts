@@ -10,7 +10,7 @@ import { lambdaRuntime, type LambdaSettings } from '@platform/worker/runtimes/la
 import { ociTarget } from '@platform/worker/runtimes/lambda/image'
 import { type ModuleRuntime } from '@platform/worker/runtimes/port'
 import { type RegistryClient } from '@platform/oci/client'
-import { thisPlatform } from '@platform/oci/image'
+import { currentPlatform } from '@platform/oci/image'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { deploymentSpecOf, limits, textOf } from './local-runtime.ts'
 import { memoryRegistry } from './memory-registry.ts'
@@ -52,7 +52,7 @@ export async function startLambdaFixtures({
       images: {
         source: () => source ?? registry,
         target: ociTarget(target, 'platform/modules'),
-        platform: thisPlatform(),
+        platform: currentPlatform(),
       },
       tokenOf: async (id) => `token of ${id}`,
       timeoutSeconds: 20,

@@ -22,7 +22,7 @@ const isId = (text: string): boolean => /^clus_[0-9a-hjkmnp-tv-z]{26}$/.test(tex
 
 export async function findCluster(api: Api, nameOrId: string): Promise<Cluster> {
   const [cluster] = await findClusters(api, [nameOrId])
-  if (cluster === undefined) throw unknownCluster(nameOrId)
+  if (cluster === undefined) throw throwUnknownCluster(nameOrId)
   return cluster
 }
 
@@ -31,17 +31,19 @@ export async function findCluster(api: Api, nameOrId: string): Promise<Cluster> 
  * read until all are found. Throws `CliError` for unknown and ambiguous names.
  */
 export async function findClusters(api: Api, namesOrIds: readonly string[]): Promise<Cluster[]> {
-  const [only] = namesOrIds
-  if (namesOrIds.length === 1 && only !== undefined && isId(only)) return [await clusterById(api, only)]
+  const [onlyName] = namesOrIds
+  if (namesOrIds.length === 1 && onlyName !== undefined && isId(onlyName)) return [await clusterById(api, onlyName)]
   const matches = new ClusterMatches(namesOrIds)
   for await (const page of pagesOf(pageReader(api, {}))) {
     page.forEach((cluster) => matches.add(cluster))
     if (matches.isComplete) break
   }
   // A new cluster may not be in the list yet, but can be read by id.
-  const found = namesOrIds.map((one) => matches.of(one) ?? (isId(one) ? clusterById(api, one) : undefined))
+  const foundClusters = namesOrIds.map(
+    (one) => matches.clusterOf(one) ?? (isId(one) ? clusterById(api, one) : undefined),
+  )
   const clusters = await Promise.all(
-    found.map(async (cluster, index) => (await cluster) ?? unknownCluster(namesOrIds[index])),
+    foundClusters.map(async (cluster, index) => (await cluster) ?? throwUnknownCluster(namesOrIds[index])),
   )
   return [...new Map(clusters.map((cluster) => [cluster.id, cluster])).values()]
 }
@@ -84,10 +86,10 @@ export async function selectedClusters(api: Api, selector: string): Promise<Name
 /** Finds a site by id or by name (case-insensitive) and returns its id. Throws `CliError` if there is none. */
 export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   const { items } = await unwrap(api.GET('/api/v1/sites'))
-  const found = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())
-  if (found === undefined)
+  const foundCluster = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())
+  if (foundCluster === undefined)
     throw new CliError('refused', `No site named ${cellOf(nameOrId)}. See: plat site list, plat site create`)
-  return found.id
+  return foundCluster.id
 }
 
 /** Parses labels of the form `key=value`. Throws `CliError` if a label has no key. */
@@ -114,34 +116,34 @@ export function parseSelectorOption(text: string): string {
 const clusterById = (api: Api, id: string): Promise<Cluster> =>
   unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
 
-function unknownCluster(nameOrId = ''): never {
+function throwUnknownCluster(nameOrId = ''): never {
   throw new CliError('refused', `No cluster named ${cellOf(nameOrId)}. See: plat cluster list`)
 }
 
 class ClusterMatches {
-  readonly #found: Map<string, Cluster[]>
+  readonly #foundClusters: Map<string, Cluster[]>
 
   constructor(names: readonly string[]) {
-    this.#found = new Map(names.map((one) => [one.toLowerCase(), []]))
+    this.#foundClusters = new Map(names.map((one) => [one.toLowerCase(), []]))
   }
 
   add(cluster: Cluster): void {
     for (const key of new Set([cluster.id, cluster.name.toLowerCase()])) {
-      const found = this.#found.get(key)
-      if (found?.every(({ id }) => id !== cluster.id)) found.push(cluster)
+      const foundClusters = this.#foundClusters.get(key)
+      if (foundClusters?.every(({ id }) => id !== cluster.id)) foundClusters.push(cluster)
     }
   }
 
   get isComplete(): boolean {
-    return [...this.#found.values()].every((found) => found.length > 0)
+    return [...this.#foundClusters.values()].every((foundClusters) => foundClusters.length > 0)
   }
 
-  of(nameOrId: string): Cluster | undefined {
-    const found = this.#found.get(nameOrId.toLowerCase()) ?? []
-    if (found.length > 1) {
-      const ids = found.map(({ id, name }) => `${id} (${cellOf(name)})`).join(', ')
-      throw new CliError('usage', `${cellOf(nameOrId)} matches several clusters: ${ids}. Use the id.`)
+  clusterOf(nameOrId: string): Cluster | undefined {
+    const foundClusters = this.#foundClusters.get(nameOrId.toLowerCase()) ?? []
+    if (foundClusters.length > 1) {
+      const idsText = foundClusters.map(({ id, name }) => `${id} (${cellOf(name)})`).join(', ')
+      throw new CliError('usage', `${cellOf(nameOrId)} matches several clusters: ${idsText}. Use the id.`)
     }
-    return found[0]
+    return foundClusters[0]
   }
 }

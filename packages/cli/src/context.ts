@@ -13,12 +13,12 @@ export function requestedContextName(): string | undefined {
 }
 
 /** Returns the value of PLAT_TOKEN, unless `--context` is set, which takes precedence. */
-export const environmentToken = (): string | undefined => unlessOption(process.env['PLAT_TOKEN'])
+export const environmentToken = (): string | undefined => unlessContextOption(process.env['PLAT_TOKEN'])
 
 /** Returns the value of PLAT_SERVER, unless `--context` is set. */
-export const environmentServer = (): string | undefined => unlessOption(process.env['PLAT_SERVER'])
+export const environmentServer = (): string | undefined => unlessContextOption(process.env['PLAT_SERVER'])
 
-const unlessOption = (value: string | undefined): string | undefined =>
+const unlessContextOption = (value: string | undefined): string | undefined =>
   optionContextName === undefined ? value || undefined : undefined
 
 // The name is also a file name, and a word in shell completion.

@@ -2,13 +2,13 @@
 import { CommanderError } from 'commander'
 import { exitCodes, CliError, hasCode, messageOf } from './exit.ts'
 import { say } from './print/write.ts'
-import { program } from './program.ts'
+import { createProgram } from './program.ts'
 
 // Commander has already printed its own errors.
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-  const unexpected = `Unexpected error: ${messageOf(error)}. This is a bug in plat. Set DEBUG=1 for details.`
-  const lines = (error instanceof CliError ? error.message : unexpected).split('\n')
+  const unexpectedErrorText = `Unexpected error: ${messageOf(error)}. This is a bug in plat. Set DEBUG=1 for details.`
+  const lines = (error instanceof CliError ? error.message : unexpectedErrorText).split('\n')
   for (const line of lines) say(line)
   if (!(error instanceof CliError) && process.env['DEBUG']) console.error(error)
   return error instanceof CliError ? error.exitCode : exitCodes.refused
@@ -18,7 +18,7 @@ function report(error: unknown): number {
 process.stdout.on('error', (error) => process.exit(hasCode(error, 'EPIPE') ? exitCodes.outputClosed : report(error)))
 process.stderr.on('error', () => {})
 try {
-  await program().parseAsync()
+  await createProgram().parseAsync()
 } catch (error) {
   process.exitCode = report(error)
 }

@@ -26,7 +26,7 @@ import { setContext } from './context.ts'
 import { type ColorMode, colorModes, setColorMode } from './print/color.ts'
 import { version } from './version.ts'
 
-const notes = `
+const notesText = `
 Environment
   PLAT_CONTEXT   context, instead of the one of plat context use
   PLAT_SERVER    address of the platform (default: http://127.0.0.1:8080)
@@ -49,7 +49,7 @@ Exit codes
   Otherwise plat run, plat job wait and plat batch wait exit with the exit code of the script.`
 
 /** Creates the command tree. Commands throw `CliError`; commander throws `CommanderError` for invalid usage. */
-export function program(): Command {
+export function createProgram(): Command {
   const root = new Command('plat')
     .description('Manage clusters and run scripts on them.')
     .version(version())
@@ -86,7 +86,7 @@ export function program(): Command {
     'plat login --server https://platform.example.com --username ada',
     'plat run --cluster berlin-1 -- uname -a',
     'plat run --all -f check.sh',
-  ]).addHelpText('after', notes)
+  ]).addHelpText('after', notesText)
 }
 
 interface GlobalOptions {

@@ -12,7 +12,7 @@ export const BrowserSignIn = z
   .strictObject({ ...Credentials.shape, ...SignInCode.shape, ...RefreshRequest.shape })
   .partial()
   .refine(
-    (given) => signInFields.filter((names) => names.some((name) => given[name] !== undefined)).length === 1,
+    (members) => signInFields.filter((names) => names.some((name) => members[name] !== undefined)).length === 1,
     'must contain either username and password, or code, or refreshToken',
   )
   .refine(

@@ -48,7 +48,7 @@ export function openApiDocument(): ApiDocument {
   registry.register('InvokeScriptPayload', InvokeScriptPayload)
   registry.register('BatchJob', BatchJob)
   for (const route of routes) registry.registerPath(operationOf(route))
-  const corrected = correct(
+  const correctedDocument = correct(
     app.getOpenAPI31Document({
       openapi: '3.1.1',
       info: {
@@ -68,7 +68,7 @@ export function openApiDocument(): ApiDocument {
       security: [{ bearer: [] }],
     }),
   )
-  const document: ApiDocument = JSON.parse(JSON.stringify(corrected))
+  const document: ApiDocument = JSON.parse(JSON.stringify(correctedDocument))
   addWebhooks(document)
   new Describer().describeDocument(document)
   addExamples(document)

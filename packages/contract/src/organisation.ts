@@ -3,13 +3,13 @@ import { id, line, pageOf, paging, pathId, timestamp } from './common.ts'
 import { createRoute, json, jsonBody } from './endpoint.ts'
 import { webhookLimit } from './webhook.ts'
 
-const quota = (maximum: number, counted: string, example: number | null) =>
+const quota = (maximum: number, countedNoun: string, example: number | null) =>
   z
     .int32()
     .min(0)
     .max(maximum)
     .nullable()
-    .meta({ description: `Maximum number of ${counted}; null for the default of the platform`, example })
+    .meta({ description: `Maximum number of ${countedNoun}; null for the default of the platform`, example })
 
 /** Quotas of an organisation. A quota that is null uses the default of the platform (`PLAT_QUOTA_…`). */
 export const OrganisationQuotas = z

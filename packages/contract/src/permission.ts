@@ -40,6 +40,6 @@ const isRole = (name: string): name is Role => Object.hasOwn(roles, name)
 
 /** Returns the permissions that the roles grant together. An unknown role grants none. */
 export function permissionsOf(roleNames: readonly string[]): Permission[] {
-  const granted = new Set<Permission>(roleNames.filter(isRole).flatMap((name) => roles[name]))
-  return permissions.filter((permission) => granted.has(permission))
+  const grantedPermissions = new Set<Permission>(roleNames.filter(isRole).flatMap((name) => roles[name]))
+  return permissions.filter((permission) => grantedPermissions.has(permission))
 }

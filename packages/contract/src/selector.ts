@@ -57,7 +57,7 @@ export type Selector = readonly Requirement[]
 interface Token {
   text: string
   /** Offset in the selector, from 0. */
-  at: number
+  position: number
 }
 
 const isSpace = (text: string): boolean => /^[ \t\r\n]/.test(text)
@@ -68,8 +68,8 @@ const isWord = ({ text }: Token): boolean => text !== '' && !isSymbol(text)
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
   for (const match of text.matchAll(/[ \t\r\n]+|==|!=|[=!(),]|[^ \t\r\n=!(),]+/g))
-    if (!isSpace(match[0])) tokens.push({ text: match[0], at: match.index })
-  return [...tokens, { text: '', at: text.length }]
+    if (!isSpace(match[0])) tokens.push({ text: match[0], position: match.index })
+  return [...tokens, { text: '', position: text.length }]
 }
 
 class Parser {
@@ -81,7 +81,7 @@ class Parser {
   }
 
   private get token(): Token {
-    return this.tokens[this.next] ?? { text: '', at: 0 }
+    return this.tokens[this.next] ?? { text: '', position: 0 }
   }
 
   private take(): Token {
@@ -96,52 +96,55 @@ class Parser {
     return isNext
   }
 
-  private unexpected(expected: string): SelectorError {
-    const { text, at } = this.token
-    return new SelectorError(at + 1, `expected ${expected}, found ${text === '' ? 'the end' : JSON.stringify(text)}`)
+  private unexpectedTokenError(expected: string): SelectorError {
+    const { text, position } = this.token
+    return new SelectorError(
+      position + 1,
+      `expected ${expected}, found ${text === '' ? 'the end' : JSON.stringify(text)}`,
+    )
   }
 
   parse(): Selector {
     const requirements: Requirement[] = []
     do {
       if (requirements.length === maxRequirements)
-        throw new SelectorError(this.token.at + 1, `a selector can have at most ${maxRequirements} requirements`)
+        throw new SelectorError(this.token.position + 1, `a selector can have at most ${maxRequirements} requirements`)
       requirements.push(this.requirement())
     } while (this.takeIf(','))
-    if (this.token.text !== '') throw this.unexpected('"," or the end')
+    if (this.token.text !== '') throw this.unexpectedTokenError('"," or the end')
     return requirements
   }
 
   private requirement(): Requirement {
     const isExcluded = this.takeIf('!')
-    if (!isWord(this.token)) throw this.unexpected(isExcluded ? 'a key' : 'a key or "!"')
+    if (!isWord(this.token)) throw this.unexpectedTokenError(isExcluded ? 'a key' : 'a key or "!"')
     const key = this.word(isLabelKey, `the key ${keyRule}`)
     if (isExcluded || this.token.text === '' || this.token.text === ',') return { key, isExcluded }
     if (this.takeIf('=', '==')) return { key, isExcluded, values: new Set([this.value()]) }
     if (this.takeIf('!=')) return { key, isExcluded: true, values: new Set([this.value()]) }
     if (this.takeIf('in')) return { key, isExcluded, values: this.valueSet() }
     if (this.takeIf('notin')) return { key, isExcluded: true, values: this.valueSet() }
-    throw this.unexpected('"=", "!=", "in", "notin", "," or the end')
+    throw this.unexpectedTokenError('"=", "!=", "in", "notin", "," or the end')
   }
 
   private word(isValid: (text: string) => boolean, rule: string): string {
-    const { text, at } = this.take()
-    if (!isValid(text)) throw new SelectorError(at + 1, rule)
+    const { text, position } = this.take()
+    if (!isValid(text)) throw new SelectorError(position + 1, rule)
     return text
   }
 
   private value(): string {
     if (isWord(this.token)) return this.word(isLabelValue, `the value ${valueRule}`)
     if (['', ',', ')'].includes(this.token.text)) return ''
-    throw this.unexpected('a value')
+    throw this.unexpectedTokenError('a value')
   }
 
   private valueSet(): ReadonlySet<string> {
-    if (!this.takeIf('(')) throw this.unexpected('"("')
+    if (!this.takeIf('(')) throw this.unexpectedTokenError('"("')
     const values = new Set<string>()
     do values.add(this.value())
     while (this.takeIf(','))
-    if (!this.takeIf(')')) throw this.unexpected('"," or ")"')
+    if (!this.takeIf(')')) throw this.unexpectedTokenError('"," or ")"')
     return values
   }
 }

@@ -8,14 +8,14 @@ export interface UnixText {
  * Converts CRLF line endings of a script to LF and removes a byte order mark, because interpreters reject both. Keeps a
  * CR that does not end a line, because it may be data.
  */
-export function unixText(original: string): UnixText {
-  const unmarked = original.replace(/^\uFEFF+/, '')
-  const text = unmarked.replaceAll(/\r+\n/g, '\n')
+export function unixText(originalText: string): UnixText {
+  const unmarkedText = originalText.replace(/^\uFEFF+/, '')
+  const text = unmarkedText.replaceAll(/\r+\n/g, '\n')
   return {
     text,
     corrections: [
-      ...(text === unmarked ? [] : ['CRLF line ends' as const]),
-      ...(unmarked === original ? [] : ['a byte order mark' as const]),
+      ...(text === unmarkedText ? [] : ['CRLF line ends' as const]),
+      ...(unmarkedText === originalText ? [] : ['a byte order mark' as const]),
     ],
   }
 }

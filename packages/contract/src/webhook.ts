@@ -38,14 +38,14 @@ const events = z
   })
 const selectorRule =
   'Only events about a cluster that matches this label selector when the event is processed. Events without a cluster are not delivered'
-const enabled = z.boolean().meta({ example: true })
+const enabledSchema = z.boolean().meta({ example: true })
 
 export const WebhookCreation = z
   .strictObject({
     url,
     events,
     selector: SelectorText.optional().meta({ description: selectorRule }),
-    enabled: enabled.optional().meta({ description: 'Default true' }),
+    enabled: enabledSchema.optional().meta({ description: 'Default true' }),
   })
   .meta({ id: 'WebhookCreation' })
 export const WebhookChange = z
@@ -55,7 +55,7 @@ export const WebhookChange = z
     selector: SelectorText.nullable()
       .optional()
       .meta({ description: `${selectorRule}. null removes it` }),
-    enabled: enabled.optional().meta({ description: 'true resets the failure count' }),
+    enabled: enabledSchema.optional().meta({ description: 'true resets the failure count' }),
   })
   .meta({ id: 'WebhookChange' })
 
@@ -67,7 +67,7 @@ const webhookFields = {
     .max(50)
     .meta({ example: ['platform.job.*'] }),
   selector: z.string().max(1000).optional().meta({ description: selectorRule, example: 'env=prod' }),
-  enabled,
+  enabled: enabledSchema,
   failureCount: z.int32().min(0).meta({ description: 'Failed attempts since the last success', example: 0 }),
   disabledAt: timestamp.optional().meta({
     description: 'Time at which the platform disabled it: after 20 consecutive failures, or a 410 response',

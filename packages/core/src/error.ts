@@ -28,13 +28,13 @@ export class PlatformError extends Error {
 export const platformError = (code: ErrorCode, extra: ErrorExtra = {}, options?: ErrorOptions): PlatformError =>
   new PlatformError(code, messageOf(code), extra, options)
 
-export const limitReached = (limit: number, pluralName: string, used: number = limit): PlatformError =>
+export const limitReachedError = (limit: number, pluralName: string, used: number = limit): PlatformError =>
   new PlatformError('limit_reached', `There can be at most ${limit} ${pluralName}. Remove one first.`, { limit, used })
 
-export const storeContention = (): PlatformError =>
+export const storeContentionError = (): PlatformError =>
   new PlatformError('conflict', 'Too many concurrent changes of the same resource. Nothing was changed; try again.', {
     retryAfterSeconds: 1,
   })
 
-export const validationFailed = (details: ErrorDetail[]): PlatformError =>
+export const validationFailedError = (details: ErrorDetail[]): PlatformError =>
   platformError('validation_failed', { details: details.slice(0, 50) })

@@ -21,10 +21,10 @@ export const newId = (prefix: IdPrefix, timeMs: number = now()): string => `${pr
 export const derivedId = (prefix: IdPrefix, timeMs: number, ...parts: string[]): string =>
   `${prefix}_${ulid(timeMs, createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 10))}`
 
-export function timeOf(id: string): number {
-  let time = 0
-  for (const digit of id.slice(-26, -16)) time = time * 32 + alphabet.indexOf(digit)
-  return time
+export function timeMsOf(id: string): number {
+  let timeMs = 0
+  for (const digit of id.slice(-26, -16)) timeMs = timeMs * 32 + alphabet.indexOf(digit)
+  return timeMs
 }
 
 const lastTenBits = (id: string): number => alphabet.indexOf(id.at(-2) ?? '') * 32 + alphabet.indexOf(id.at(-1) ?? '')
@@ -52,4 +52,4 @@ export const sha256 = (text: string | Uint8Array): string => createHash('sha256'
 export const jitter = (): number => Math.random()
 
 /** Returns a bound that sorts after all ids created before `timeMs`, and before all others. */
-export const idsBefore = (prefix: IdPrefix, timeMs: number): string => `${prefix}_${base32(BigInt(timeMs), 10)}`
+export const lowestIdAt = (prefix: IdPrefix, timeMs: number): string => `${prefix}_${base32(BigInt(timeMs), 10)}`

@@ -17,8 +17,8 @@ const cache = new Map<string, Asset>()
 
 /** Reads a text file of the build, and caches it for the lifetime of the process. */
 export async function loadAsset(name: string): Promise<Asset> {
-  const cached = cache.get(name)
-  if (cached !== undefined) return cached
+  const cachedAsset = cache.get(name)
+  if (cachedAsset !== undefined) return cachedAsset
   const text = (await readAsset(name)).toString()
   const asset = { text, headers: { ...shortCacheHeaders, etag: `"${sha256(text).slice(0, 32)}"` } }
   cache.set(name, asset)

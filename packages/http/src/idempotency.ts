@@ -1,6 +1,6 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 import type { Caller, IdempotentRequest, RelayCaller } from '@platform/core/caller'
-import { validationFailed } from '@platform/core/error'
+import { validationFailedError } from '@platform/core/error'
 import { sha256 } from '@platform/core/id'
 import { findStoredResponse, storeResponse, type StoredResponse } from '@platform/core/outbox/idempotency'
 import type { Result } from './result.ts'
@@ -52,7 +52,7 @@ type KeyedRequest = Omit<IdempotentRequest, 'organisationId'>
 export function idempotencyKeyOf({ 'idempotency-key': key }: RequestHeaders): string | undefined {
   if (key === undefined || /^[\u0021-\u007e]{1,200}$/.test(key)) return key
   const message = 'must be 1 to 200 visible ASCII characters'
-  throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
+  throw validationFailedError([{ in: 'header', path: '/idempotency-key', code: 'invalid_format', message }])
 }
 
 function keyedRequestOf(endpoint: EndpointDefinition, event: GatewayEvent): KeyedRequest | undefined {

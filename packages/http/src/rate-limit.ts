@@ -63,19 +63,19 @@ const minGroupSize = 10
  */
 export function createSharedLimiter({ perMinute, burst }: RateLimit) {
   const groupSize = Math.max(minGroupSize, Math.ceil(perMinute / 60))
-  const windows = new Map<string, { endsAtMs: number; unreportedCalls: number; isExceeded: boolean }>()
+  const windows = new Map<string, { endsAtMs: number; unreportedCallCount: number; isExceeded: boolean }>()
 
   /** Returns the seconds until calls are allowed again; 0 if this call is allowed. */
   return async (principal: string): Promise<number> => {
     const nowMs = elapsedMs()
-    const current = windows.get(principal)
-    const isCurrent = current !== undefined && current.endsAtMs > nowMs
-    const window = isCurrent ? current : { endsAtMs: nowMs + 60_000, unreportedCalls: 0, isExceeded: false }
+    const currentWindow = windows.get(principal)
+    const isCurrent = currentWindow !== undefined && currentWindow.endsAtMs > nowMs
+    const window = isCurrent ? currentWindow : { endsAtMs: nowMs + 60_000, unreportedCallCount: 0, isExceeded: false }
     storeBucket(windows, principal, window)
     if (window.isExceeded) return Math.ceil((window.endsAtMs - nowMs) / 1000)
-    if (++window.unreportedCalls < groupSize) return 0
-    const calls = window.unreportedCalls
-    window.unreportedCalls = 0
+    if (++window.unreportedCallCount < groupSize) return 0
+    const calls = window.unreportedCallCount
+    window.unreportedCallCount = 0
     try {
       const { count, secondsLeft } = await addCalls(`api:${principal}`, calls)
       Object.assign(window, { endsAtMs: elapsedMs() + secondsLeft * 1000, isExceeded: count >= perMinute + burst })

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { ErrorDetail } from '@platform/contract/common'
 import { type EndpointDefinition, mayOmitBody, takesForm } from '@platform/contract/endpoint'
-import { platformError, PlatformError, validationFailed } from '@platform/core/error'
+import { platformError, PlatformError, validationFailedError } from '@platform/core/error'
 import { jsonPointer } from '@platform/core/lib/validate'
 import { type HttpResponse, httpResponse } from './response.ts'
 
@@ -92,7 +92,7 @@ function readJson(event: GatewayEvent): object {
   const body = parseJson(event)
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw platformError('invalid_json')
   const details = jsonLimitErrors(body)
-  if (details.length > 0) throw validationFailed(details)
+  if (details.length > 0) throw validationFailedError(details)
   return body
 }
 
@@ -142,7 +142,7 @@ export function readQuery(endpoint: EndpointDefinition, event: GatewayEvent, jso
   const pairs = [...parseParameters(event.rawQueryString, 'query'), ...bodyParameters]
   const repeatedGroups = [...Map.groupBy(pairs, ([name]) => name)].filter(([, values]) => values.length > 1)
   if (repeatedGroups.length === 0) return Object.fromEntries(pairs)
-  throw validationFailed(
+  throw validationFailedError(
     repeatedGroups.map(([name]) => ({
       in: 'query',
       path: jsonPointer([name]),
@@ -157,7 +157,7 @@ function parseParameters(text: string, part: ErrorDetail['in']): [string, string
   try {
     decodeURIComponent(text.replaceAll(/%(?![0-9a-f]{2})/gi, '%25'))
   } catch {
-    throw validationFailed([
+    throw validationFailedError([
       { in: part, path: '', code: 'invalid_encoding', message: 'must be UTF-8, percent-encoded' },
     ])
   }
@@ -192,7 +192,7 @@ function visitMembers(container: object, path: Path, details: ErrorDetail[]): vo
   }
   for (const [name, member] of Object.entries(container)) {
     const error = nameErrorOf(name)
-    if (error) report(error, [...path, name], details)
+    if (error) addDetail(error, [...path, name], details)
     else visit(name, member, path, details)
   }
 }
@@ -200,7 +200,7 @@ function visitMembers(container: object, path: Path, details: ErrorDetail[]): vo
 function visit(name: string | number, value: unknown, path: Path, details: ErrorDetail[]): void {
   const error = valueErrorOf(value, path.length + 1)
   if (error) {
-    report(error, [...path, name], details)
+    addDetail(error, [...path, name], details)
   } else if (typeof value === 'object' && value !== null) {
     path.push(name)
     visitMembers(value, path, details)
@@ -208,7 +208,7 @@ function visit(name: string | number, value: unknown, path: Path, details: Error
   }
 }
 
-function report(error: JsonError, path: Path, details: ErrorDetail[]): void {
+function addDetail(error: JsonError, path: Path, details: ErrorDetail[]): void {
   if (details.length < maxDetails) details.push({ in: 'body', path: jsonPointer(path).toWellFormed(), ...error })
 }
 

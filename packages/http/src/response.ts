@@ -120,8 +120,8 @@ function validateResponse(schema: z.ZodType, text: string): void {
 function extraFieldPaths(received: unknown, parsed: unknown, path: string): string[] {
   if (typeof received !== 'object' || received === null) return []
   if (typeof parsed !== 'object' || parsed === null) return [path]
-  const known = new Map(Object.entries(parsed))
+  const knownMembers = new Map(Object.entries(parsed))
   return Object.entries(received).flatMap(([name, value]) =>
-    known.has(name) ? extraFieldPaths(value, known.get(name), `${path}/${name}`) : [`${path}/${name}`],
+    knownMembers.has(name) ? extraFieldPaths(value, knownMembers.get(name), `${path}/${name}`) : [`${path}/${name}`],
   )
 }

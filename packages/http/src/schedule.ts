@@ -7,7 +7,7 @@ import { version } from '@platform/core/lib/version'
 import { newTraceId } from '@platform/core/lib/trace'
 
 /** Creates a Lambda function that a schedule or a deployment starts. An error is logged and fails the invocation. */
-export const scheduled =
+export const onSchedule =
   (task: string, work: () => Promise<void>, logLevel: 'info' | 'debug' = 'info') =>
   async (event?: unknown): Promise<ProbeResponse | undefined> => {
     if (isProbe(event)) return { version }

@@ -97,8 +97,8 @@ async function performAs(
   const json = lazyJson(endpoint, event)
   await enforceRateLimit(endpoint, { caller, address, json })
   const parts = validateParts(context, endpoint, json)
-  const handle = (current: typeof caller) =>
-    route.handle({ ...parts, caller: current, origin: { address }, headers: headersOf(event) })
+  const handle = (currentCaller: typeof caller) =>
+    route.handle({ ...parts, caller: currentCaller, origin: { address }, headers: headersOf(event) })
   const result = await (isIdempotent(endpoint) ? withIdempotency(endpoint, event, caller, handle) : handle(caller))
   return toHttpResponse(context, endpoint, result)
 }

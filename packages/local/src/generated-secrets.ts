@@ -14,9 +14,9 @@ async function loadOrCreateSecret(
     return (await readFile(path, 'utf8')).trimEnd()
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'ENOENT') throw error
-    const generated = await generate()
-    writeDurably(path, `${generated.trimEnd()}\n`)
-    return generated.trimEnd()
+    const generatedSecret = await generate()
+    writeDurably(path, `${generatedSecret.trimEnd()}\n`)
+    return generatedSecret.trimEnd()
   }
 }
 

@@ -9,7 +9,7 @@ const maxShownErrorsPerMinute = 5
 const maxShownCharacters = 200
 
 /** Returns a function that appends to the file at once, so that a crash loses no line. It throws on I/O errors. */
-function appendTo(path: string, limitBytes: number): (text: string) => void {
+function createAppender(path: string, limitBytes: number): (text: string) => void {
   let descriptor: number | undefined
   let bytes = 0
   const open = () => {
@@ -47,7 +47,7 @@ function errorIn(line: string): string | undefined {
  * the terminal. The terminal also shows the messages of at most five errors per minute.
  */
 export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
-  const append = appendTo(path, limitBytes)
+  const append = createAppender(path, limitBytes)
   const errorsAtMs: number[] = []
 
   const terminalTextOf = (message: string): string => {

@@ -77,9 +77,9 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     log('failed to rebuild an asset; the older one is used', { file, error })
   const assetsDir = join(settings.dataDir, 'assets')
   const assets = buildAssets(settings.assetsDir, { onOutdated }).then(() => pinAssets(settings.assetsDir, assetsDir))
-  const embedded = await startEmbeddedModules(settings, assets, log)
-  resources.defer(embedded.close)
-  const origin = { registryHost: embedded.registry.host, ownKey: embedded.publicKey }
+  const embeddedModules = await startEmbeddedModules(settings, assets, log)
+  resources.defer(embeddedModules.close)
+  const origin = { registryHost: embeddedModules.registry.host, ownKey: embeddedModules.publicKey }
   const startingHost = startHost(settings, moduleEnvironment(settings, origin), log)
   resources.defer(async () => (await startingHost.catch(() => undefined))?.close())
   const emulators = await startEmulators(settings.dataDir, onDeath, options.emulatorHooks)
@@ -113,7 +113,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
   await functions.invoke('bootstrap', {})
   onProgress('portal and functions')
 
-  const isCatalogScanned = (await embedded.needsScan) && (await scanCatalog(functions, log))
+  const isCatalogScanned = (await embeddedModules.needsScan) && (await scanCatalog(functions, log))
   gateway.open({
     route: createRouter(gatewayRoutes, fallback.function),
     invoke: functions.invoke,
@@ -133,7 +133,7 @@ export async function startPlatform(settings: Settings, options: PlatformOptions
     const closed = Promise.race([drained, pause(moduleGraceMs)]).then(host.close)
     await Promise.all([Promise.race([drained, pause(drainLimitMs)]), closed])
   })
-  await publishAddresses(settings, context, embedded.registry)
+  await publishAddresses(settings, context, embeddedModules.registry)
   resources.defer(() => removeRuntimeFile(settings.dataDir))
   return toPlatform(resources.move(), context, functionHost.host)
 }

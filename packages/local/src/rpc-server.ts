@@ -16,7 +16,7 @@ export interface RpcRequest {
 }
 
 /** Returns the body of the response, which is sent as JSON; undefined for a response without a body. */
-export type RpcHandler = (received: RpcRequest) => Promise<object | undefined>
+export type RpcHandler = (request: RpcRequest) => Promise<object | undefined>
 
 export interface RpcServerOptions {
   token: string

@@ -44,13 +44,13 @@ async function start(options: PlatformOptions): Promise<void> {
   }
   const { startPlatform } = await import('./platform.ts')
   const onProgress = (step: string) => print(`  ${step}: ready after ${Math.round(performance.now())} ms`)
-  const starting = startPlatform(settings, { onProgress, onDeath: fail, ...demo?.options, ...options })
+  const startingPlatform = startPlatform(settings, { onProgress, onDeath: fail, ...demo?.options, ...options })
   stopOnSignals(async () => {
-    const platform = await starting
+    const platform = await startingPlatform
     await demo?.stop()
     await platform.stop()
   })
-  const { url } = await starting
+  const { url } = await startingPlatform
   if (demo !== undefined) for (const line of await demo.open(url)) print(line)
   else print(`${await setupHint(url, settings.dataDir)}\nPlatform ready at ${url}`)
 }

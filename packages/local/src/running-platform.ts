@@ -7,6 +7,6 @@ export async function findRunningPlatform(environment: NodeJS.ProcessEnv): Promi
   const runtime = await readRuntimeFile(dataDir).catch(() => undefined)
   const response = runtime && (await fetch(`${runtime.apiUrl}/health/live`).catch(() => undefined))
   if (runtime !== undefined && response !== undefined) return runtime
-  const next = 'Start it with: npm start. If it uses another folder, set PLAT_DATA_DIR.'
-  throw new Error(`No platform runs on the data in ${dataDir}. ${next}`)
+  const nextStep = 'Start it with: npm start. If it uses another folder, set PLAT_DATA_DIR.'
+  throw new Error(`No platform runs on the data in ${dataDir}. ${nextStep}`)
 }

@@ -123,7 +123,7 @@ const isKnown = (name: string): boolean =>
 
 const runnerSettings = new Set(['PLAT_METRICS_TOKEN', 'PLAT_BACKUP_PASSPHRASE_FILE', 'PLAT_LOG'])
 
-const invalidSettings = (lines: readonly string[]): InvalidSettings =>
+const invalidSettingsError = (lines: readonly string[]): InvalidSettings =>
   new InvalidSettings(`These settings in the environment are not valid:${lines.map((line) => `\n  ${line}`).join('')}`)
 
 /** Returns 0 (a free port) if the API's port is 0 or the highest port. */
@@ -138,7 +138,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   const functionSettings = FunctionSettings.safeParse(Object.fromEntries(variables))
   if (!parsed.success || !functionSettings.success) {
     const issues = [parsed, functionSettings].flatMap(({ error }) => error?.issues ?? [])
-    throw invalidSettings(issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
+    throw invalidSettingsError(issues.map(({ path, message }) => `${path.join('.')}: ${message}`))
   }
   const knownVariables = Object.entries(parsed.data).flatMap(([name, value]) =>
     typeof value === 'string' || typeof value === 'number' ? [[name, `${value}`]] : [],
@@ -154,7 +154,7 @@ export function parseSettings(environment: Record<string, string | undefined>): 
   })
     .filter(([, keys]) => keys.length > maxKeys)
     .map(([name, keys]) => `${name}: ${keys.length} keys are more than ${maxKeys}`)
-  if (tooManyKeysLines.length > 0) throw invalidSettings(tooManyKeysLines)
+  if (tooManyKeysLines.length > 0) throw invalidSettingsError(tooManyKeysLines)
   return {
     host: data.PLAT_HOST,
     port: data.PLAT_PORT,

@@ -18,8 +18,10 @@ const maxChallengeLength = 4096
 /** Parses the first 4,096 characters of a `WWW-Authenticate` header. A word without a value starts a challenge. */
 export function challengesOf(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = []
-  for (const [, name = '', quoted, plain] of header.slice(0, maxChallengeLength).matchAll(schemeOrParameter)) {
-    const value = quoted?.replaceAll(/\\(.)/g, '$1') ?? plain
+  for (const [, name = '', quotedValue, plainValue] of header
+    .slice(0, maxChallengeLength)
+    .matchAll(schemeOrParameter)) {
+    const value = quotedValue?.replaceAll(/\\(.)/g, '$1') ?? plainValue
     if (value === undefined) challenges.push({ scheme: name.toLowerCase(), parameters: {} })
     else Object.assign(challenges.at(-1)?.parameters ?? {}, { [name.toLowerCase()]: value })
   }
@@ -50,7 +52,7 @@ export async function authorizationFor(
   const challenges = challengesOf(headerOf(rejection, 'www-authenticate') ?? '')
   const challenge = challenges.find(({ scheme }) => scheme === 'bearer' || scheme === 'basic')
   const credentials = await context.credentials()
-  const basic = credentials && basicOf(credentials)
+  const basic = credentials && basicAuthorizationOf(credentials)
   if (challenge?.scheme === 'bearer') return requestBearerAuthorization(context, challenge, scopes, basic)
   if (challenge !== undefined && basic !== undefined) return basic
   throw new RegistryError(
@@ -64,7 +66,7 @@ const credentialsAdviceFor = (challenge: Challenge | undefined): string =>
     ? 'It offers neither Basic nor Bearer authentication.'
     : 'Provide a user name and a password or token.'
 
-const basicOf = ({ username, password }: Credentials): string =>
+const basicAuthorizationOf = ({ username, password }: Credentials): string =>
   `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 
 async function requestBearerAuthorization(

@@ -13,7 +13,7 @@ const minLimitBytes = 64 * 1024
 
 const callOf = (target: RepositoryConnection, digest: string, actions: 'pull' | 'pull,push') => ({
   description: `blob ${digest} of ${target.repository}`,
-  url: target.at(`${target.repository}/blobs/${digest}`),
+  url: target.urlOf(`${target.repository}/blobs/${digest}`),
   scopes: [scopeOf(target.repository, actions)],
 })
 
@@ -44,13 +44,14 @@ async function download(connection: RegistryConnection, call: Call): Promise<Tra
   let { url } = call
   let isSameRegistry = true
   for (let redirectCount = 0; isRedirect(response); redirectCount += 1) {
-    const next = resolveLink(headerOf(response, 'location'), url)
-    const isAllowed = next !== undefined && redirectCount < maxRedirects && isConfidential(next, connection.origin)
+    const nextUrl = resolveLink(headerOf(response, 'location'), url)
+    const isAllowed =
+      nextUrl !== undefined && redirectCount < maxRedirects && isConfidential(nextUrl, connection.origin)
     if (!isAllowed) {
       const message = `Registry ${connection.registry} redirects ${call.description} to an invalid address, or too often.`
       throw new RegistryError('refused', `${message} Check how it stores its blobs.`)
     }
-    url = next
+    url = nextUrl
     isSameRegistry &&= connection.isOwn(url)
     response = await (isSameRegistry ? connection.send : connection.sendWithoutCredentials)({ ...call, url })
   }
@@ -96,7 +97,7 @@ async function openUpload(
   digest: string,
   mountFrom: string | undefined,
 ): Promise<URL | undefined> {
-  const url = target.at(`${target.repository}/blobs/uploads/`)
+  const url = target.urlOf(`${target.repository}/blobs/uploads/`)
   const scopes = [scopeOf(target.repository, 'pull,push')]
   if (mountFrom !== undefined) {
     url.searchParams.set('mount', digest)

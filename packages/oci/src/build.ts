@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import * as z from 'zod'
 import { digestOf } from './digest.ts'
-import { type Platform, thisPlatform } from './image.ts'
+import { currentPlatform, type Platform } from './image.ts'
 import { layersOf } from './layer.ts'
 import { type BuiltLayer, type FileToPack, packLayer } from './pack.ts'
 import { type Descriptor, type Image, type ImageConfig, type Manifest, mediaTypes } from './types.ts'
@@ -40,7 +40,7 @@ export async function buildImage(input: ImageToBuild): Promise<BuiltImage> {
   const { files, base, created = '1970-01-01T00:00:00Z' } = input
   const top = files.length > 0 ? [await packLayer(files)] : []
   const layers = [...(base ? baseLayers(base) : []), ...(input.layers ?? []), ...top]
-  const { os, architecture } = input.platform ?? base?.config ?? thisPlatform()
+  const { os, architecture } = input.platform ?? base?.config ?? currentPlatform()
   const labels = sortMembers({ ...base?.labels, ...input.labels })
   const config = encodeJson({
     architecture,

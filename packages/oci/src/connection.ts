@@ -25,7 +25,7 @@ export interface Call {
 export interface RegistryConnection {
   registry: string
   /** Returns the URL of an API path such as `team/hello/tags/list`. */
-  at: (path: string) => URL
+  urlOf: (path: string) => URL
   /** Sends a request to the registry, with credentials if the registry requires them. */
   send: (call: Call) => Promise<TransportResponse>
   sendWithoutCredentials: (call: Call) => Promise<TransportResponse>
@@ -59,7 +59,7 @@ export function connectRegistry(registry: string, options: ClientOptions): Regis
   return {
     registry,
     origin,
-    at: (path) => new URL(`/v2/${path}`, origin),
+    urlOf: (path) => new URL(`/v2/${path}`, origin),
     isOwn: (url) => url.origin === origin.origin,
     send: async (call) => {
       const key = call.scopes.join(' ')

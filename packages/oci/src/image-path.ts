@@ -50,6 +50,6 @@ export function whiteoutOf(path: string): Whiteout | undefined {
  */
 export function confineLinkTarget(directory: string, target: string): string {
   if (target === '' || target.includes('\0')) throw new RegistryError('invalid', `The link ${quote(target)} is broken.`)
-  const resolved = posix.join('/', target.startsWith('/') ? '' : directory, target)
-  return posix.relative(`/${directory}`, resolved) || '.'
+  const resolvedPath = posix.join('/', target.startsWith('/') ? '' : directory, target)
+  return posix.relative(`/${directory}`, resolvedPath) || '.'
 }

@@ -118,26 +118,26 @@ export class ImageTree {
   async #walk(path: string, mayCreate: boolean): Promise<string | undefined>
   async #walk(path: string, mayCreate: boolean): Promise<string | undefined> {
     const segments = path.split('/').toReversed()
-    let current = ''
+    let currentPath = ''
     let symlinkCount = 0
     for (let part = segments.pop(); part !== undefined; part = segments.pop()) {
       if (part === '' || part === '.') continue
-      const next = part === '..' ? parentOf(current) : pathOf({ directory: current, name: part })
-      const kind = this.#directories.has(next) ? 'directory' : await this.#kindOf(next)
+      const nextPath = part === '..' ? parentOf(currentPath) : pathOf({ directory: currentPath, name: part })
+      const kind = this.#directories.has(nextPath) ? 'directory' : await this.#kindOf(nextPath)
       if (kind === 'symlink') {
         symlinkCount += 1
         if (symlinkCount > maxSymlinks)
           throw new RegistryError('invalid', `The path ${quote(path)} contains a link cycle.`)
-        segments.push(...(await readlink(this.#hostPath(next))).split('/').toReversed())
+        segments.push(...(await readlink(this.#hostPath(nextPath))).split('/').toReversed())
         continue
       }
       if (!mayCreate && kind !== 'directory') return undefined
-      if (kind === undefined) await this.#createDirectory(next)
+      if (kind === undefined) await this.#createDirectory(nextPath)
       if (kind === 'file') throw new RegistryError('invalid', `The path ${quote(path)} leads through a file.`)
-      this.#directories.add(next)
-      current = next
+      this.#directories.add(nextPath)
+      currentPath = nextPath
     }
-    return current
+    return currentPath
   }
 
   async #createDirectory(path: string): Promise<void> {

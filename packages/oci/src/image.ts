@@ -13,7 +13,7 @@ export interface Platform {
 }
 
 /** Returns Linux on the architecture of this machine, with the names of the OCI specification, such as `amd64`. */
-export const thisPlatform = (): Platform => ({
+export const currentPlatform = (): Platform => ({
   os: 'linux',
   architecture: process.arch === 'x64' ? 'amd64' : process.arch,
 })
@@ -56,20 +56,23 @@ export async function readImage(
   client: RegistryClient,
   repository: string,
   reference: string,
-  platform: Platform = thisPlatform(),
+  platform: Platform = currentPlatform(),
 ): Promise<Image | undefined> {
   const top = await client.manifest(repository, reference)
   if (top === undefined) return undefined
-  const selected = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
-  const manifest = selected.content
+  const selectedManifest = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
+  const manifest = selectedManifest.content
   if (isIndex(manifest) || !configTypes.has(manifest.config.mediaType) || manifest.layers.length > maxLayers) {
-    throw new RegistryError('invalid', `${repository}@${selected.descriptor.digest} is not an image.`)
+    throw new RegistryError('invalid', `${repository}@${selectedManifest.descriptor.digest} is not an image.`)
   }
   const config = parseConfig(await client.blob(repository, manifest.config, maxConfigBytes))
   if (config?.rootfs.diff_ids.length !== manifest.layers.length) {
-    throw new RegistryError('invalid', `The configuration of ${repository}@${selected.descriptor.digest} is broken.`)
+    throw new RegistryError(
+      'invalid',
+      `The configuration of ${repository}@${selectedManifest.descriptor.digest} is broken.`,
+    )
   }
-  const { digest } = selected.descriptor
+  const { digest } = selectedManifest.descriptor
   const labels = config.config.Labels ?? {}
   return { repository, digest, topDigest: top.descriptor.digest, manifest, config, labels }
 }
@@ -109,24 +112,24 @@ export async function readFile(
   paths: readonly string[],
   maxBytes: number,
 ): Promise<Buffer | undefined> {
-  let remaining = paths.map(normalizePath)
+  let remainingPaths = paths.map(normalizePath)
   const limits = defaultUnpackLimits()
   for (const layer of layersOf(image).toReversed()) {
     const contents = new Map<string, Buffer>()
     const hiddenPaths = new Set<string>()
     for await (const entry of layerEntries(client, image.repository, layer, limits)) {
       const whiteout = whiteoutOf(entry.path)
-      for (const path of remaining) {
+      for (const path of remainingPaths) {
         if (whiteout !== undefined ? isHidden(path, whiteout) : isReplaced(path, entry)) hiddenPaths.add(path)
         if (whiteout === undefined && isReplaced(path, entry)) contents.delete(path)
       }
-      if (entry.kind === 'file' && remaining.includes(entry.path))
+      if (entry.kind === 'file' && remainingPaths.includes(entry.path))
         contents.set(entry.path, await contentOf(entry, maxBytes))
     }
-    const first = remaining.find((path) => contents.has(path))
-    if (first !== undefined) return contents.get(first)
-    remaining = remaining.filter((path) => !hiddenPaths.has(path))
-    if (remaining.length === 0) return undefined
+    const firstPath = remainingPaths.find((path) => contents.has(path))
+    if (firstPath !== undefined) return contents.get(firstPath)
+    remainingPaths = remainingPaths.filter((path) => !hiddenPaths.has(path))
+    if (remainingPaths.length === 0) return undefined
   }
   return undefined
 }

@@ -84,9 +84,9 @@ export async function readIndex(folder: string): Promise<Descriptor[] | undefine
 
 /** Creates the layout if necessary. A tag moves to the last entry that has it. */
 export async function addToIndex(folder: string, entries: readonly Descriptor[]): Promise<void> {
-  const existing = (await readIndex(folder)) ?? []
+  const existingEntries = (await readIndex(folder)) ?? []
   // Lists a digest without a tag only once.
-  const entriesByKey = new Map([...existing, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
+  const entriesByKey = new Map([...existingEntries, ...entries].map((entry) => [tagOf(entry) ?? entry.digest, entry]))
   await writeAtomically(join(folder, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }))
   const index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests: [...entriesByKey.values()] }
   await writeAtomically(join(folder, 'index.json'), JSON.stringify(index))

@@ -10,14 +10,18 @@ import { type Descriptor, mediaTypes } from './types.ts'
 /** Images in a folder (OCI image layout 1.0), for transfer without a network. */
 
 /** Adds a built image to a layout. Throws `TypeError` if one of its layers is only in a registry. */
-export async function exportLayout(built: BuiltImage, folder: string, tags: readonly string[] = []): Promise<void> {
-  for (const layer of built.layers) {
+export async function exportLayout(
+  builtImage: BuiltImage,
+  folder: string,
+  tags: readonly string[] = [],
+): Promise<void> {
+  for (const layer of builtImage.layers) {
     if (!('bytes' in layer)) throw new TypeError('The base of this image is in a registry: push it, then save it.')
     await writeBlob(folder, layer.bytes)
   }
-  await writeBlob(folder, built.config)
-  await writeBlob(folder, built.manifest)
-  const descriptor = { mediaType: mediaTypes.manifest, digest: built.digest, size: built.manifest.length }
+  await writeBlob(folder, builtImage.config)
+  await writeBlob(folder, builtImage.manifest)
+  const descriptor = { mediaType: mediaTypes.manifest, digest: builtImage.digest, size: builtImage.manifest.length }
   const entries = tags.length > 0 ? tags.map((tag) => withTag(descriptor, tag)) : [descriptor]
   await addToIndex(folder, entries)
 }
@@ -72,9 +76,9 @@ async function saveSignatures(
   digest: string,
   folder: string,
 ): Promise<Descriptor[]> {
-  const saved = await save(client, repository, signatureTag(digest), folder, signatureTag(digest))
+  const savedSignatures = await save(client, repository, signatureTag(digest), folder, signatureTag(digest))
   for (const referrer of await client.referrers(repository, digest, bundleType)) {
-    saved.push(...(await save(client, repository, referrer.digest, folder)))
+    savedSignatures.push(...(await save(client, repository, referrer.digest, folder)))
   }
-  return saved
+  return savedSignatures
 }

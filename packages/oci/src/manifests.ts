@@ -17,7 +17,7 @@ const accept = [...manifestTypes, ...indexTypes].join(', ')
 type Actions = Parameters<typeof scopeOf>[1]
 const callOf = (target: RepositoryConnection, reference: string, actions: Actions) => ({
   description: `${target.repository} ${reference}`,
-  url: target.at(`${target.repository}/manifests/${reference}`),
+  url: target.urlOf(`${target.repository}/manifests/${reference}`),
   scopes: [scopeOf(target.repository, actions)],
 })
 const pullCall = (target: RepositoryConnection, reference: string) => ({
@@ -113,8 +113,8 @@ function checkReportedDigest(
   response: TransportResponse,
   digest: string,
 ): void {
-  const reported = headerOf(response, 'docker-content-digest')
-  if (reported !== undefined && reported !== digest)
+  const reportedDigest = headerOf(response, 'docker-content-digest')
+  if (reportedDigest !== undefined && reportedDigest !== digest)
     throw invalidResponseError(connection, description, 'reports a digest that does not match the content')
 }
 
@@ -124,9 +124,9 @@ function invalidResponseError({ registry }: RegistryConnection, description: str
 }
 
 function tooLargeError({ registry }: RegistryConnection, description: string): RegistryError {
-  const limit = `${maxManifestBytes >> 20} MiB`
+  const limitText = `${maxManifestBytes >> 20} MiB`
   return new RegistryError(
     'too_large',
-    `${description} at registry ${registry} is larger than ${limit}. Make it smaller.`,
+    `${description} at registry ${registry} is larger than ${limitText}. Make it smaller.`,
   )
 }

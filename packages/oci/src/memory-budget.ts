@@ -23,9 +23,13 @@ export async function reserveMemory(layerBytes: number): Promise<Disposable> {
 }
 
 function startWaiting(): void {
-  for (let first = queue[0]; first !== undefined && first.bytes <= availableBytes; first = queue[0]) {
+  for (
+    let firstWaiter = queue[0];
+    firstWaiter !== undefined && firstWaiter.bytes <= availableBytes;
+    firstWaiter = queue[0]
+  ) {
     queue.shift()
-    availableBytes -= first.bytes
-    first.start()
+    availableBytes -= firstWaiter.bytes
+    firstWaiter.start()
   }
 }

@@ -60,7 +60,7 @@ async function tarOf(packedFiles: ReadonlyMap<string, PackedFile>): Promise<Buff
   }
   const archive = pack()
   const common = { mtime: new Date(0), uid: 0, gid: 0 }
-  for (const path of [...packedFiles.keys(), ...directories].toSorted(byCodeUnit)) {
+  for (const path of [...packedFiles.keys(), ...directories].toSorted(compareCodeUnits)) {
     const file = packedFiles.get(path)
     if (file !== undefined && directories.has(path)) throw new TypeError(`/${path} is a file and a folder.`)
     if (file === undefined) archive.entry({ ...common, name: `${path}/`, type: 'directory', mode: 0o755 })
@@ -71,4 +71,4 @@ async function tarOf(packedFiles: ReadonlyMap<string, PackedFile>): Promise<Buff
 }
 
 /** Gives the same order on every machine, independent of the locale. */
-const byCodeUnit = (left: string, right: string): number => (left < right ? -1 : Number(left > right))
+const compareCodeUnits = (left: string, right: string): number => (left < right ? -1 : Number(left > right))

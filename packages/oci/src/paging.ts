@@ -75,7 +75,7 @@ const TagsPage = z.object({ tags: z.array(z.string().refine(isTag)).nullable() }
 const pageSize = 100
 
 export async function* listRepositories(connection: RegistryConnection): AsyncGenerator<string> {
-  const url = connection.at(`_catalog?n=${pageSize}`)
+  const url = connection.urlOf(`_catalog?n=${pageSize}`)
   const call = {
     description: 'the list of its repositories',
     url,
@@ -86,7 +86,7 @@ export async function* listRepositories(connection: RegistryConnection): AsyncGe
 }
 
 export async function* listTags(target: RepositoryConnection): AsyncGenerator<string> {
-  const url = target.at(`${target.repository}/tags/list?n=${pageSize}`)
+  const url = target.urlOf(`${target.repository}/tags/list?n=${pageSize}`)
   const call = {
     description: `the tags of ${target.repository}`,
     url,

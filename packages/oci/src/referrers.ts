@@ -30,7 +30,7 @@ async function referrersFromApi(
   digest: string,
   artifactType: string | undefined,
 ): Promise<Descriptor[] | undefined> {
-  const url = target.at(`${target.repository}/referrers/${digest}`)
+  const url = target.urlOf(`${target.repository}/referrers/${digest}`)
   if (artifactType !== undefined) url.searchParams.set('artifactType', artifactType)
   const call = { description: `the referrers of ${digest}`, url, scopes: [scopeOf(target.repository, 'pull')] }
   const headers = { accept: mediaTypes.index }

@@ -38,12 +38,12 @@ export class Backlog {
   append(nodeId: string, stream: Stream, bytes: Buffer): void {
     const key = `${stream} ${nodeId}`
     const start = this.#partialCharacters.get(key)?.bytes
-    const joined = start ? Buffer.concat([start, bytes]) : bytes
-    const end = wholeCharacterBytes(joined)
-    if (end < joined.length)
-      this.#partialCharacters.set(key, { nodeId, stream, bytes: Buffer.from(joined.subarray(end)) })
+    const joinedBytes = start ? Buffer.concat([start, bytes]) : bytes
+    const end = wholeCharacterBytes(joinedBytes)
+    if (end < joinedBytes.length)
+      this.#partialCharacters.set(key, { nodeId, stream, bytes: Buffer.from(joinedBytes.subarray(end)) })
     else this.#partialCharacters.delete(key)
-    for (let rest = joined.subarray(0, end); rest.length > 0;) rest = this.#appendPart(nodeId, stream, rest)
+    for (let rest = joinedBytes.subarray(0, end); rest.length > 0;) rest = this.#appendPart(nodeId, stream, rest)
     // Drops output only when the tail exceeds its limit by the size of a request, so that many short writes do not each
     // copy a segment.
     if (this.#tail.costBytes <= maxTailBytes + maxRequestBytes) return
@@ -86,11 +86,11 @@ export class Backlog {
 
   #segmentFor(nodeId: string, stream: Stream): { queue: Queue; segment: Segment } {
     const isHead = this.#tail.first === undefined
-    const newest = isHead ? this.#head.last : this.#tail.last
+    const newestSegment = isHead ? this.#head.last : this.#tail.last
     // A character has up to 4 bytes, so a segment with less room counts as full.
-    const hasRoom = newest !== undefined && newest.sizeBytes <= maxRequestBytes - 4
-    if (hasRoom && newest.nodeId === nodeId && newest.stream === stream) {
-      return { queue: isHead ? this.#head : this.#tail, segment: newest }
+    const hasRoom = newestSegment !== undefined && newestSegment.sizeBytes <= maxRequestBytes - 4
+    if (hasRoom && newestSegment.nodeId === nodeId && newestSegment.stream === stream) {
+      return { queue: isHead ? this.#head : this.#tail, segment: newestSegment }
     }
     const queue = isHead && this.#head.costBytes < maxHeadBytes ? this.#head : this.#tail
     const segment = { nodeId, stream, parts: [], sizeBytes: 0 }
@@ -173,11 +173,11 @@ function cutBeforeCharacter(bytes: Buffer, limitBytes: number): Buffer {
 
 // Returns the length without an incomplete character at the end.
 function wholeCharacterBytes(bytes: Buffer): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back]!
+  for (let distance = 1; distance <= Math.min(3, bytes.length); distance++) {
+    const byte = bytes[bytes.length - distance]!
     if (isContinuation(byte)) continue
     const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1
-    return length > back ? bytes.length - back : bytes.length
+    return length > distance ? bytes.length - distance : bytes.length
   }
   return bytes.length
 }

@@ -93,7 +93,7 @@ async function checkPlatform(address: string): Promise<ServerClock> {
 function adviceOf({ hop, cause }: Failure, { hostname, host, protocol }: URL): string {
   if (hop === 'DNS')
     return `The name ${hostname} cannot be resolved (${cause}). Check --server and the name servers of this machine. If a proxy is the only way out, set HTTPS_PROXY.`
-  if (hop === 'Proxy') return `${cause}.`.replace(/^./, (first) => first.toUpperCase())
+  if (hop === 'Proxy') return `${cause}.`.replace(/^./, (letter) => letter.toUpperCase())
   if (hop === 'Connection')
     return `${host} does not accept a connection (${cause}). Check --server, and let the firewall allow outbound connections to it. If a proxy is the only way out, set HTTPS_PROXY.`
   if (hop === 'TLS')

@@ -25,7 +25,7 @@ export class Execution {
   readonly #work: Work
   readonly #runningScripts = new Set<RunningScript>()
   readonly #stoppedScripts = new Set<RunningScript>()
-  #reason: StopReason | undefined
+  #stopReason: StopReason | undefined
 
   constructor(work: Work) {
     this.#work = work
@@ -37,7 +37,7 @@ export class Execution {
     const timeoutSeconds = payload.timeoutSeconds ?? defaultTimeoutSeconds
     const timer = setTimeout(() => this.stop('timed_out', 'graceful'), timeoutSeconds * 1000)
     try {
-      return completionOf(await mapLimit(maxConcurrentNodes, nodes, (node) => this.#runOn(node)), this.#reason)
+      return completionOf(await mapLimit(maxConcurrentNodes, nodes, (node) => this.#runOn(node)), this.#stopReason)
     } finally {
       clearTimeout(timer)
     }
@@ -45,24 +45,25 @@ export class Execution {
 
   /** Stops the script. The first reason is reported, even if a later call forces the stop. */
   stop(reason: StopReason, mode: StopMode): void {
-    this.#reason ??= reason
-    for (const running of this.#runningScripts) if (running.stop(mode)) this.#stoppedScripts.add(running)
+    this.#stopReason ??= reason
+    for (const runningScript of this.#runningScripts)
+      if (runningScript.stop(mode)) this.#stoppedScripts.add(runningScript)
   }
 
   async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<CompletionRecord['nodes'][number]> {
-    if (this.#reason) return { nodeId, exitCode: null }
+    if (this.#stopReason) return { nodeId, exitCode: null }
     const { jobId, payload, onOutput, onSpawned } = this.#work
-    const running = executor.start({
+    const runningScript = executor.start({
       jobId,
       nodeName,
       script: payload.script,
       onOutput: (stream, bytes) => onOutput(nodeId, stream, bytes),
       onSpawned,
     })
-    this.#runningScripts.add(running)
-    const exitCode = await running.exitCode
-    this.#runningScripts.delete(running)
-    return { nodeId, exitCode: this.#stoppedScripts.has(running) ? null : exitCode }
+    this.#runningScripts.add(runningScript)
+    const exitCode = await runningScript.exitCode
+    this.#runningScripts.delete(runningScript)
+    return { nodeId, exitCode: this.#stoppedScripts.has(runningScript) ? null : exitCode }
   }
 }
 

@@ -46,8 +46,8 @@ export class FactPrograms {
   async #outputOf(path: string, problems: string[], signal: AbortSignal): Promise<Buffer | undefined> {
     const chunks: Buffer[] = []
     let sizeBytes = 0
-    const limit = new AbortController()
-    const running = this.#executor.start({
+    const timeLimit = new AbortController()
+    const runningScript = this.#executor.start({
       jobId: `facts-${randomBytes(6).toString('hex')}`,
       nodeName: 'facts',
       script: scriptFor(path),
@@ -55,16 +55,16 @@ export class FactPrograms {
         if (stream !== 'stdout') return
         sizeBytes += bytes.length
         if (sizeBytes <= maxOutputBytes) chunks.push(bytes)
-        else running.stop('force')
+        else runningScript.stop('force')
       },
       onSpawned: () => {},
     })
-    const timerOptions = { signal: AbortSignal.any([limit.signal, signal]) }
+    const timerOptions = { signal: AbortSignal.any([timeLimit.signal, signal]) }
     const timer = sleep(timeLimitMs, 'late' as const, timerOptions).catch(() => 'late' as const)
-    const firstResult = await Promise.race([running.exitCode, timer])
-    limit.abort()
-    if (firstResult === 'late') running.stop('force')
-    const code = await running.exitCode
+    const firstResult = await Promise.race([runningScript.exitCode, timer])
+    timeLimit.abort()
+    if (firstResult === 'late') runningScript.stop('force')
+    const code = await runningScript.exitCode
     const problem =
       firstResult === 'late'
         ? `took longer than ${timeLimitMs / 1000} s`

@@ -41,7 +41,7 @@ export class Facts {
   readonly #deps: FactsDeps
   readonly #facts = new Map<string, NodeFacts>()
   #custom: Record<string, string> = {}
-  #hash: string | undefined
+  #reportedHash: string | undefined
 
   constructor(deps: FactsDeps) {
     this.#deps = deps
@@ -49,7 +49,7 @@ export class Facts {
 
   /** The hash of the facts; undefined until facts have been collected. */
   get hash(): string | undefined {
-    return this.#hash
+    return this.#reportedHash
   }
 
   report(): FactsReport {
@@ -79,14 +79,14 @@ export class Facts {
       if (text !== '') this.#facts.set(id, factsIn(text, this.#facts.get(id)))
     })
     const hash = createHash('sha256').update(JSON.stringify(this.report())).digest('hex').slice(0, 16)
-    if (hash === this.#hash) return
-    this.#hash = hash
+    if (hash === this.#reportedHash) return
+    this.#reportedHash = hash
     this.#deps.onChange()
   }
 }
 
 /** Reads the output of the script. Facts that are missing or invalid are omitted. */
-export function factsIn(output: string, previous: NodeFacts | undefined): NodeFacts {
+export function factsIn(output: string, previousFacts: NodeFacts | undefined): NodeFacts {
   const lines = output.split('\n').map((line): [string, string] => {
     const separatorIndex = line.indexOf('=')
     return [line.slice(0, separatorIndex), line.slice(separatorIndex + 1)]
@@ -111,7 +111,7 @@ export function factsIn(output: string, previous: NodeFacts | undefined): NodeFa
     ...(diskBytes !== undefined && { rootDiskBytes: diskBytes }),
     ...(diskBytes !== undefined &&
       freeBytes !== undefined && {
-        rootDiskFreeBytes: steadyFreeBytes(freeBytes, diskBytes, previous?.rootDiskFreeBytes),
+        rootDiskFreeBytes: steadyFreeBytes(freeBytes, diskBytes, previousFacts?.rootDiskFreeBytes),
       }),
     shells: shells.filter((shell) => lines.some(([key, value]) => key === 'shell' && value === shell)),
   }

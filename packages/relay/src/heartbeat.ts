@@ -41,7 +41,7 @@ export class HeartbeatLoop {
   readonly #deps: HeartbeatDeps
   readonly #instanceId = randomUUID()
   readonly #wakeUps = new WakeUpLimit(() => this.#wake())
-  readonly #stop = new AbortController()
+  readonly #stopController = new AbortController()
   #interrupt = new AbortController()
   #intervalSeconds: number
   #isDue = false
@@ -77,12 +77,12 @@ export class HeartbeatLoop {
   }
 
   stop(): void {
-    this.#stop.abort()
+    this.#stopController.abort()
     this.#interrupt.abort()
   }
 
   async run(): Promise<void> {
-    const { signal } = this.#stop
+    const { signal } = this.#stopController
     while (!signal.aborted) {
       this.#isDue = false
       try {
@@ -103,7 +103,7 @@ export class HeartbeatLoop {
     this.#interrupt = new AbortController()
     const { signal } = this.#interrupt
     if (!this.#isDue) await sleep(delayMs, undefined, { signal }).catch(() => {})
-    if (this.#isDue) await sleep(wakeDelayMs, undefined, { signal: this.#stop.signal })
+    if (this.#isDue) await sleep(wakeDelayMs, undefined, { signal: this.#stopController.signal })
   }
 
   // Returns the delay before the next heartbeat, in milliseconds.
@@ -138,7 +138,7 @@ export class HeartbeatLoop {
       path: '/heartbeat',
       body,
       timeoutMs: requestLimitMs,
-      signal: this.#stop.signal,
+      signal: this.#stopController.signal,
     })
     // Facts that the platform rejects must not prevent later heartbeats.
     if (response.status !== 200) this.#wantsFacts = false

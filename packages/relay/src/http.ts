@@ -41,16 +41,19 @@ export class RetryableError extends Error {
  */
 export async function post({ signal, timeoutMs, ...request }: Post): Promise<RelayResponse> {
   signal.throwIfAborted()
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new Error(`no response within ${timeoutMs / 1000} seconds`)), timeoutMs)
-  const abort = () => limit.abort(signal.reason)
+  const timeLimit = new AbortController()
+  const timer = setTimeout(
+    () => timeLimit.abort(new Error(`no response within ${timeoutMs / 1000} seconds`)),
+    timeoutMs,
+  )
+  const abort = () => timeLimit.abort(signal.reason)
   signal.addEventListener('abort', abort)
   try {
-    return await parseResponse(await send(request, limit.signal))
+    return await parseResponse(await send(request, timeLimit.signal))
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof RetryableError) throw error
-    throw new RetryableError(networkErrorMessage(limit.signal.aborted ? limit.signal.reason : error))
+    throw new RetryableError(networkErrorMessage(timeLimit.signal.aborted ? timeLimit.signal.reason : error))
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)

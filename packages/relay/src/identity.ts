@@ -27,8 +27,8 @@ export type Identity = {
  */
 export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   const path = keyPath(stateFolder, tokenId)
-  const stored = readIfPresent(path)
-  if (stored !== undefined) return createPrivateKey(stored)
+  const storedKey = readIfPresent(path)
+  if (storedKey !== undefined) return createPrivateKey(storedKey)
   const { privateKey } = generateKeyPairSync('ed25519')
   writeDurably(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
   return privateKey
@@ -39,11 +39,11 @@ export function loadIdentity(stateFolder: string): Identity | undefined {
   const path = join(stateFolder, 'identity.json')
   const text = readIfPresent(path)
   if (text === undefined) return undefined
-  const stored = parseJsonObject(text)
-  if (!stored || !isIdentity(stored)) {
+  const storedObject = parseJsonObject(text)
+  if (!storedObject || !isIdentity(storedObject)) {
     throw new FatalError('stateInUse', `${path} is damaged. Restore it, or enroll again with another --state-dir.`)
   }
-  return stored
+  return storedObject
 }
 
 /** Stores an identity and deletes the key of the identity that it replaces. */
@@ -54,14 +54,14 @@ export function storeIdentity(stateFolder: string, identity: Identity, replacedI
 
 /** Replaces the public keys of the platform in the stored identity. */
 export function storeStatementKeys(stateFolder: string, statementKeys: StatementKey[]): void {
-  const stored = loadIdentity(stateFolder)
-  if (stored) storeIdentity(stateFolder, { ...stored, statementKeys }, undefined)
+  const storedIdentity = loadIdentity(stateFolder)
+  if (storedIdentity) storeIdentity(stateFolder, { ...storedIdentity, statementKeys }, undefined)
 }
 
 function keyPath(stateFolder: string, tokenId: string): string {
   return join(stateFolder, `${tokenId}.key.pem`)
 }
 
-function isIdentity(stored: JsonObject): stored is Identity & JsonObject {
-  return ['server', 'tokenId', 'relayId', 'clusterId', 'statementKeys', 'nodes'].every((name) => name in stored)
+function isIdentity(storedObject: JsonObject): storedObject is Identity & JsonObject {
+  return ['server', 'tokenId', 'relayId', 'clusterId', 'statementKeys', 'nodes'].every((name) => name in storedObject)
 }

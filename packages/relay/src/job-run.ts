@@ -80,7 +80,7 @@ export class JobRun {
 
   #accept(claim: UnverifiedClaim): AcceptedJob {
     const { clusterId, statementKeys, clock, nodes } = this.#deps
-    const keys = statementKeys.trusted
+    const keys = statementKeys.trustedKeys
     const payload = verifyClaim(claim, { jobId: this.#jobId, clusterId, keys, nowMs: clock.now() })
     const targetIds = payload.targetNodeIds ? new Set(payload.targetNodeIds) : new Set(nodes.map(({ id }) => id))
     const targetNodes = nodes.filter(({ id }) => targetIds.has(id))

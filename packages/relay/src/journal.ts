@@ -51,16 +51,16 @@ export class Journal {
   }
 
   append(...records: JournalRecord[]): void {
-    const lines = Buffer.from(records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+    const lineBytes = Buffer.from(records.map((record) => `${JSON.stringify(record)}\n`).join(''))
     try {
-      writeFully(this.#file, lines, this.#sizeBytes)
+      writeFully(this.#file, lineBytes, this.#sizeBytes)
       if (records.some(mustSurvive)) fdatasyncSync(this.#file)
     } catch (error) {
       // A record after a partial one would be unreadable, so the partial records are removed.
       ftruncateSync(this.#file, this.#sizeBytes)
       throw error
     }
-    this.#sizeBytes += lines.length
+    this.#sizeBytes += lineBytes.length
     this.#recordCount += records.length
     for (const record of records) this.#apply(record)
     if (this.#recordCount > maxRecords) this.#compact()
@@ -108,8 +108,8 @@ function readRecords(path: string): JournalRecord[] {
   return records.filter((record) => record !== undefined)
 }
 
-function writeFully(file: number, bytes: Buffer, position: number): void {
-  for (let written = 0; written < bytes.length;) {
-    written += writeSync(file, bytes, written, bytes.length - written, position + written)
+function writeFully(fileDescriptor: number, bytes: Buffer, position: number): void {
+  for (let writtenBytes = 0; writtenBytes < bytes.length;) {
+    writtenBytes += writeSync(fileDescriptor, bytes, writtenBytes, bytes.length - writtenBytes, position + writtenBytes)
   }
 }

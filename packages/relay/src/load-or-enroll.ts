@@ -13,9 +13,10 @@ import type { Options } from './options.ts'
  */
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
-  const stored = loadIdentity(stateFolder)
+  const storedIdentity = loadIdentity(stateFolder)
   // A key would create another cluster, so it never replaces a stored identity.
-  if (stored && (!token || token.isKey || token.id === stored.tokenId)) return resume(stored, options)
+  if (storedIdentity && (!token || token.isKey || token.id === storedIdentity.tokenId))
+    return resume(storedIdentity, options)
   if (!token)
     throw new FatalError(
       'usage',
@@ -25,27 +26,28 @@ export async function loadOrEnroll(options: Options, clock: ServerClock, signal:
   warnAboutHttp(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : localNodes()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })
-  storeIdentity(stateFolder, identity, stored)
+  storeIdentity(stateFolder, identity, storedIdentity)
   info(`Enrolled as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }
 
-function resume(stored: Identity, { server, nodesFile, stateFolder }: Options): Identity {
-  const nodes = nodesFile ? withEnrolledIds(stored.nodes, readNodes(nodesFile)) : stored.nodes
-  const identity = { ...stored, server: server ?? stored.server, nodes }
-  if (identity.server !== stored.server) storeIdentity(stateFolder, { ...stored, server: identity.server }, undefined)
+function resume(storedIdentity: Identity, { server, nodesFile, stateFolder }: Options): Identity {
+  const nodes = nodesFile ? withEnrolledIds(storedIdentity.nodes, readNodes(nodesFile)) : storedIdentity.nodes
+  const identity = { ...storedIdentity, server: server ?? storedIdentity.server, nodes }
+  if (identity.server !== storedIdentity.server)
+    storeIdentity(stateFolder, { ...storedIdentity, server: identity.server }, undefined)
   info(`Resuming as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }
 
 // Adds the ids that the enrollment assigned to node names. Omits nodes that are not enrolled.
-function withEnrolledIds(enrolled: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
-  const ids = new Map(enrolled.map(({ id, config }) => [config.name, id]))
-  const names = [...ids.keys()].join(', ')
+function withEnrolledIds(enrolledNodes: EnrolledNode[], configs: NodeConfig[]): EnrolledNode[] {
+  const ids = new Map(enrolledNodes.map(({ id, config }) => [config.name, id]))
+  const namesText = [...ids.keys()].join(', ')
   if (!configs.some(({ name }) => ids.has(name))) {
     throw new FatalError(
       'usage',
-      `The nodes file names none of the enrolled nodes (${names}). Use their names, or enroll with a new token.`,
+      `The nodes file names none of the enrolled nodes (${namesText}). Use their names, or enroll with a new token.`,
     )
   }
   const missingNames = [...ids.keys()].filter((name) => !configs.some((config) => config.name === name))

@@ -44,10 +44,10 @@ export const disconnectPacket = encodePacket(packetTypes.disconnect, 0, [])
 
 function encodePacket(type: number, flags: number, parts: Buffer[]): Buffer {
   const body = Buffer.concat(parts)
-  const length: number[] = []
-  for (let rest = body.length; length.length === 0 || rest > 0; rest >>= 7)
-    length.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0))
-  return Buffer.concat([Buffer.from([(type << 4) | flags, ...length]), body])
+  const lengthBytes: number[] = []
+  for (let rest = body.length; lengthBytes.length === 0 || rest > 0; rest >>= 7)
+    lengthBytes.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0))
+  return Buffer.concat([Buffer.from([(type << 4) | flags, ...lengthBytes]), body])
 }
 
 function encodeText(value: string): Buffer {
@@ -63,7 +63,7 @@ export class PacketReader {
   read(bytes: Buffer): Packet[] {
     this.#bytes = Buffer.concat([this.#bytes, bytes])
     const packets: Packet[] = []
-    for (let next = this.#next(); next; next = this.#next()) packets.push(next)
+    for (let packet = this.#next(); packet; packet = this.#next()) packets.push(packet)
     return packets
   }
 
@@ -71,9 +71,9 @@ export class PacketReader {
     const { length, start } = lengthOf(this.#bytes)
     if (length > maxPacketBytes) throw new MqttError('a packet is too long')
     if (start === 0 || this.#bytes.length < start + length) return undefined
-    const found = parse(this.#bytes[0]!, this.#bytes.subarray(start, start + length))
+    const packet = parse(this.#bytes[0]!, this.#bytes.subarray(start, start + length))
     this.#bytes = this.#bytes.subarray(start + length)
-    return found
+    return packet
   }
 }
 

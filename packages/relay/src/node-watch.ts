@@ -9,7 +9,7 @@ const maxConcurrentChecks = 16
 /** Checks regularly which nodes are reachable. */
 export class NodeWatch {
   readonly #nodes: RelayNode[]
-  #online = new Set<string>()
+  #onlineIds = new Set<string>()
   #onReturn: (id: string) => void = () => {}
 
   constructor(nodes: RelayNode[]) {
@@ -17,11 +17,11 @@ export class NodeWatch {
   }
 
   statuses(): Heartbeat['nodes'] {
-    return this.#nodes.map(({ id }) => ({ id, status: this.#online.has(id) ? 'Online' : 'Offline' }))
+    return this.#nodes.map(({ id }) => ({ id, status: this.#onlineIds.has(id) ? 'Online' : 'Offline' }))
   }
 
   onlineIds(): string[] {
-    return [...this.#online]
+    return [...this.#onlineIds]
   }
 
   /** Sets the function that is called for a node that becomes reachable. */
@@ -31,10 +31,10 @@ export class NodeWatch {
 
   async check(): Promise<void> {
     await mapLimit(maxConcurrentChecks, this.#nodes, async ({ id, executor }) => {
-      const wasOnline = this.#online.has(id)
+      const wasOnline = this.#onlineIds.has(id)
       const isOnline = await executor.isOnline()
-      if (isOnline) this.#online.add(id)
-      else this.#online.delete(id)
+      if (isOnline) this.#onlineIds.add(id)
+      else this.#onlineIds.delete(id)
       if (isOnline && !wasOnline) this.#onReturn(id)
     })
   }

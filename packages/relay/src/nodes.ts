@@ -44,20 +44,20 @@ export function readNodes(path: string): NodeConfig[] {
   return parsed
 }
 
-function parseNode(value: unknown, where: string): NodeConfig {
-  if (!isJsonObject(value)) throw new FatalError('usage', `${where} is not an object.`)
+function parseNode(value: unknown, location: string): NodeConfig {
+  if (!isJsonObject(value)) throw new FatalError('usage', `${location} is not an object.`)
   const { name, executor } = value
   if (!isNonEmptyString(name) || !isName(name))
-    throw new FatalError('usage', `${where} needs a name of 1 to 64 characters.`)
+    throw new FatalError('usage', `${location} needs a name of 1 to 64 characters.`)
   if (executor === 'local') return { name, executor }
-  if (executor !== 'ssh') throw new FatalError('usage', `${where} needs the executor "local" or "ssh".`)
-  return parseSshNode(value, name, where)
+  if (executor !== 'ssh') throw new FatalError('usage', `${location} needs the executor "local" or "ssh".`)
+  return parseSshNode(value, name, location)
 }
 
-function parseSshNode(value: JsonObject, name: string, where: string): SshNode {
+function parseSshNode(value: JsonObject, name: string, location: string): SshNode {
   const { name: _name, executor: _executor, ...settings } = value
   if (isSshSettings(settings)) return { ...settings, name, executor: 'ssh' }
-  throw new FatalError('usage', `${where}: ${findInvalidSetting(settings)} is missing, invalid or unknown.`)
+  throw new FatalError('usage', `${location}: ${findInvalidSetting(settings)} is missing, invalid or unknown.`)
 }
 
 function isSshSettings(settings: JsonObject): settings is Omit<SshNode, 'name' | 'executor'> {

@@ -32,10 +32,10 @@ export async function probe(url: URL): Promise<Response | Failure> {
   const startedMs = performance.now()
   try {
     return await new Promise((resolve, reject) => {
-      const limit = AbortSignal.timeout(timeoutMs)
+      const timeLimit = AbortSignal.timeout(timeoutMs)
       const agent = agentFor(url, { keepAlive: false })
       // The result contains the problem of an invalid certificate.
-      const options = { agent, signal: limit, rejectUnauthorized: false }
+      const options = { agent, signal: timeLimit, rejectUnauthorized: false }
       const outgoing = (isSecure ? httpsRequest : httpRequest)(url, options)
       const onConnected = () => (hop = isSecure ? 'TLS' : 'Platform')
       outgoing.once('socket', (socket) => {
@@ -52,7 +52,7 @@ export async function probe(url: URL): Promise<Response | Failure> {
         text(incoming).then((body) => resolve({ status, headers, body, address, durationMs, tls }), reject)
       })
       outgoing.once('error', (error) =>
-        reject(limit.aborted ? new Error(`no response in ${timeoutMs / 1000} s`) : error),
+        reject(timeLimit.aborted ? new Error(`no response in ${timeoutMs / 1000} s`) : error),
       )
       outgoing.end()
     })

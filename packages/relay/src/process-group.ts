@@ -11,8 +11,8 @@ export function stampOf(pid: number): string | undefined {
 
 /** Whether the process with this stamp is still running. A zombie is not running. */
 export function isAlive({ pid, stamp }: Leader): boolean {
-  const found = processOf(pid)
-  return found?.stamp === stamp && !isZombie(found.state)
+  const processInfo = processOf(pid)
+  return processInfo?.stamp === stamp && !isZombie(processInfo.state)
 }
 
 /** Sends a signal to every process of a group. Returns false if there is no such group or it cannot be signalled. */

@@ -39,12 +39,12 @@ export async function reportCompletion(
 ): Promise<void> {
   const { jobId, leaseId } = lease
   const { journal, spool } = deps
-  const undelivered = upload?.close() ?? []
+  const undeliveredOutput = upload?.close() ?? []
   warnOnError(() => {
-    spool.store(jobId, undelivered)
+    spool.store(jobId, undeliveredOutput)
     journal.append({ state: 'finished', jobId, leaseId, ending: completion })
   })
-  await complete(deps, lease, completion, await upload?.sent())
+  await complete(deps, lease, completion, await upload?.untilSent())
   warnOnError(() => {
     journal.append({ state: 'done', jobId, atMs: now() })
     spool.remove(jobId)

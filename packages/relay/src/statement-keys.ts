@@ -38,9 +38,9 @@ export class StatementKeys {
     return this.#isOutdated
   }
 
-  get trusted(): Map<string, KeyObject> {
-    const valid = this.#keys.filter(({ trustedUntilMs }) => trustedUntilMs === undefined || trustedUntilMs > now())
-    return new Map(valid.map((key) => [key.kid, keyObjectOf(key)]))
+  get trustedKeys(): Map<string, KeyObject> {
+    const validKeys = this.#keys.filter(({ trustedUntilMs }) => trustedUntilMs === undefined || trustedUntilMs > now())
+    return new Map(validKeys.map((key) => [key.kid, keyObjectOf(key)]))
   }
 
   /** Learns the successors in a response from the platform. Known successors have no effect. */
@@ -75,10 +75,10 @@ export class StatementKeys {
 
   // Only the newest key may introduce a successor, because a replaced key may have leaked.
   #learnOne(successor: string): void {
-    const [newest] = this.#keys
-    const { key } = verifyJws(successor, successorType, new Map(newest && [[newest.kid, keyObjectOf(newest)]]))
+    const [newestKey] = this.#keys
+    const { key } = verifyJws(successor, successorType, new Map(newestKey && [[newestKey.kid, keyObjectOf(newestKey)]]))
     if (!isStatementKey(key)) throw new InvalidJws('it contains no key')
-    const replacedKeys = newest ? [{ ...newest, trustedUntilMs: now() + graceMs }] : []
+    const replacedKeys = newestKey ? [{ ...newestKey, trustedUntilMs: now() + graceMs }] : []
     this.#keys = [{ kty: 'OKP', crv: 'Ed25519', x: key.x, kid: key.kid }, ...replacedKeys]
   }
 }

@@ -38,13 +38,13 @@ function makeFolder(path: string): void {
 /** The folders that a job needs. */
 export class Storage {
   readonly #folders: string[]
-  readonly #ensure: () => void
+  readonly #ensureFolders: () => void
   #wasWritable = true
 
   /** `ensure` creates missing folders, or throws. */
   constructor(folders: string[], ensure: () => void = () => {}) {
     this.#folders = folders
-    this.#ensure = ensure
+    this.#ensureFolders = ensure
   }
 
   /** Whether all folders are writable and have enough space. Warns when the result changes from true to false. */
@@ -57,11 +57,11 @@ export class Storage {
 
   #findProblem(): string | undefined {
     try {
-      this.#ensure()
+      this.#ensureFolders()
     } catch (error) {
       return messageOf(error).replace(/\.$/, '')
     }
-    return this.#folders.map(problemOf).find((found) => found !== undefined)
+    return this.#folders.map(problemOf).find((problem) => problem !== undefined)
   }
 }
 

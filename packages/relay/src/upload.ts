@@ -58,7 +58,7 @@ export class Upload {
    * Resolves after `close`, when the server has acknowledged or rejected all output. If `keepsLast` returns true, the
    * last request is not sent but returned. Rejects if the signal aborts a request.
    */
-  sent(): Promise<OutputCall | undefined> {
+  untilSent(): Promise<OutputCall | undefined> {
     return this.#sending
   }
 

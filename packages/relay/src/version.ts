@@ -10,6 +10,6 @@ export const releaseKeyPem = typeof builtRelease === 'undefined' ? undefined : b
 /** Whether a version, such as `1.10.0`, is newer than another one. Compares only the first three numbers. */
 export function isNewer(version: string, other: string): boolean {
   const [numbers, others] = [version, other].map((text) => text.split(/[.+-]/, 3).map(Number))
-  const index = numbers!.findIndex((number, at) => number !== others![at])
+  const index = numbers!.findIndex((number, position) => number !== others![position])
   return index >= 0 && numbers![index]! > others![index]!
 }

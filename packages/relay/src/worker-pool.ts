@@ -77,11 +77,11 @@ export class WorkerPool {
   accept(claims: readonly ClaimedJob[]): void {
     const { deps } = this.#options
     const newClaims = claims.filter(({ jobId }) => !this.#jobs.has(jobId))
-    const isNew = new Map(newClaims.map(({ jobId }) => [jobId, !deps.journal.has(jobId)]))
-    const problem = this.#record(newClaims.filter(({ jobId }) => isNew.get(jobId)).map(startedRecord))
+    const isNewById = new Map(newClaims.map(({ jobId }) => [jobId, !deps.journal.has(jobId)]))
+    const problem = this.#record(newClaims.filter(({ jobId }) => isNewById.get(jobId)).map(startedRecord))
     for (const claim of newClaims) {
       const run = new JobRun(claim.jobId, deps)
-      const reason = isNew.get(claim.jobId) ? problem : 'this relay has already claimed it'
+      const reason = isNewById.get(claim.jobId) ? problem : 'this relay has already claimed it'
       this.#add(claim.jobId, run, reason === undefined ? run.runClaimed(claim) : run.reject(claim, reason))
     }
   }

@@ -83,6 +83,6 @@ function timeoutOf(c: Context): number {
 
 // Returns at the time limit, even if handlers are still running.
 async function deliver(host: ModuleHost, events: readonly ModuleEvent[], limitMs: number): Promise<EventsResponse> {
-  using limit = startTimeLimit('The delivery of events', limitMs)
-  return await host.bus.deliver(events, AbortSignal.any([limit.signal, host.stopSignal]))
+  using timeLimit = startTimeLimit('The delivery of events', limitMs)
+  return await host.bus.deliver(events, AbortSignal.any([timeLimit.signal, host.stopSignal]))
 }

@@ -7,7 +7,7 @@ import { HookError } from './hook-error.ts'
  */
 export function eventsOf(body: string, organisationId: string): ModuleEvent[] {
   const { events } = membersOf(parseJson(body))
-  if (!Array.isArray(events)) throw badRequest()
+  if (!Array.isArray(events)) throw badRequestError()
   return events.map((event: unknown) => eventOf(membersOf(event), organisationId))
 }
 
@@ -15,12 +15,12 @@ function parseJson(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {
-    throw badRequest()
+    throw badRequestError()
   }
 }
 
 function membersOf(value: unknown): Partial<Record<string, unknown>> {
-  if (typeof value !== 'object' || value === null) throw badRequest()
+  if (typeof value !== 'object' || value === null) throw badRequestError()
   return { ...value }
 }
 
@@ -38,8 +38,8 @@ function eventOf(cloudEvent: Partial<Record<string, unknown>>, organisationId: s
 }
 
 function requireString(value: unknown): string {
-  if (typeof value !== 'string') throw badRequest()
+  if (typeof value !== 'string') throw badRequestError()
   return value
 }
 
-const badRequest = (): HookError => new HookError('bad_request', 'The body contains no valid CloudEvents.')
+const badRequestError = (): HookError => new HookError('bad_request', 'The body contains no valid CloudEvents.')

@@ -86,7 +86,7 @@ export class ModuleHost {
 
   start(limitMs = defaultHookMs): Promise<void> {
     this.#requireNotStopped('started')
-    if (this.#startRun === undefined && this.#state !== 'Configured') throw this.#wrongState('started')
+    if (this.#startRun === undefined && this.#state !== 'Configured') throw this.#wrongStateError('started')
     return (this.#startRun ??= this.#runHook('start', 'Started', limitMs, (signal) =>
       this.definition.start?.(signal, this.context),
     ))
@@ -95,7 +95,7 @@ export class ModuleHost {
   /** Starts the module first if it is configured to start itself. Throws `HookError` if the module is not started. */
   async whenStarted(): Promise<void> {
     if (this.#startsItself) await this.configure().then(() => this.start())
-    if (this.#state !== 'Started') throw this.#wrongState('called')
+    if (this.#state !== 'Started') throw this.#wrongStateError('called')
   }
 
   /** Makes disposal wait for the response to the request, until at most `drainMs` after the stop. */
@@ -187,10 +187,10 @@ export class ModuleHost {
   }
 
   #requireNotStopped(action: string): void {
-    if (this.#stopController.signal.aborted) throw this.#wrongState(action)
+    if (this.#stopController.signal.aborted) throw this.#wrongStateError(action)
   }
 
-  #wrongState(action: string): HookError {
+  #wrongStateError(action: string): HookError {
     return new HookError('wrong_state', `The module is ${this.#state} and cannot be ${action}.`)
   }
 }

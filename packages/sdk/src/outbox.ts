@@ -9,7 +9,7 @@ const maxDepth = 16
 export class Outbox {
   readonly #moduleId: string
   // `PublishedEvent` as JSON, oldest first.
-  readonly #queued: string[] = []
+  readonly #queuedEvents: string[] = []
 
   constructor(moduleId: string) {
     this.#moduleId = moduleId
@@ -17,7 +17,7 @@ export class Outbox {
 
   /** Queues an event. Throws `TypeError` if its type or data is invalid, and `RangeError` if it exceeds a limit. */
   add(type: string, data: unknown, subject: string | undefined): void {
-    if (this.#queued.length >= maxQueuedEvents)
+    if (this.#queuedEvents.length >= maxQueuedEvents)
       throw new RangeError(`${maxQueuedEvents} published events are already queued.`)
     const prefix = `module.${this.#moduleId}.`
     const isOwnType = type.startsWith(prefix) && /^[\w-]+(\.[\w-]+)*$/.test(type.slice(prefix.length))
@@ -28,7 +28,7 @@ export class Outbox {
       throw new RangeError(`Type and subject of an event have at most ${maxNameLength} characters.`)
     }
     const event = { type, ...(subject !== undefined && { subject: subject.toWellFormed() }), data: copyOf(data) }
-    this.#queued.push(JSON.stringify(event))
+    this.#queuedEvents.push(JSON.stringify(event))
   }
 
   /**
@@ -36,14 +36,14 @@ export class Outbox {
    * if none are queued.
    */
   take(): string | undefined {
-    const events = this.#queued.splice(0, this.#countFitting())
+    const events = this.#queuedEvents.splice(0, this.#countFitting())
     return events.length === 0 ? undefined : Buffer.from(`[${events.join(',')}]`).toString('base64url')
   }
 
   #countFitting(): number {
     const maxBytes = Math.floor((publishedLimits.headerBytes * 3) / 4)
     let bytes = 2
-    const candidates = this.#queued.slice(0, publishedLimits.events)
+    const candidates = this.#queuedEvents.slice(0, publishedLimits.events)
     const firstExcessIndex = candidates.findIndex((event) => (bytes += Buffer.byteLength(event) + 1) > maxBytes)
     return firstExcessIndex === -1 ? candidates.length : firstExcessIndex
   }

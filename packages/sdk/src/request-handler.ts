@@ -22,20 +22,20 @@ export function requestHandlerOf(host: ModuleHost, token: string): RequestHandle
   async function handle(request: Request, path: string): Promise<Response> {
     if (!path.startsWith(`${controlPath}/`)) return handleModuleRequest(host, health, request)
     // Users must not reach the control API, even if a gateway forwards its path.
-    return request.headers.has(userHeader) ? forbidden() : control.fetch(request)
+    return request.headers.has(userHeader) ? forbiddenResponse() : control.fetch(request)
   }
 
   return async (request) => {
     const path = new URL(request.url).pathname
     if (request.method === 'GET' && path === '/health') return respondWithHealth(host, health)
-    if (!isValidToken(request.headers.get(tokenHeader))) return forbidden()
+    if (!isValidToken(request.headers.get(tokenHeader))) return forbiddenResponse()
     const response = await handle(request, path)
     // If the client has disconnected, published events stay queued for the next response.
     return withPublishedEvents(response, request.signal.aborted ? undefined : host.bus.outbox.take())
   }
 }
 
-const forbidden = (): Response =>
+const forbiddenResponse = (): Response =>
   toErrorResponse(new HookError('forbidden', 'Only the platform may send this request.'))
 
 async function respondWithHealth(host: ModuleHost, health: HealthChecks): Promise<Response> {
@@ -45,10 +45,10 @@ async function respondWithHealth(host: ModuleHost, health: HealthChecks): Promis
   return Response.json(aggregate, { status: aggregate.status === 'Unhealthy' ? 503 : 200 })
 }
 
-function withPublishedEvents(response: Response, events: string | undefined): Response {
+function withPublishedEvents(response: Response, eventsHeader: string | undefined): Response {
   const headers = new Headers(response.headers)
   headers.delete(publishedHeader)
-  if (events !== undefined) headers.set(publishedHeader, events)
+  if (eventsHeader !== undefined) headers.set(publishedHeader, eventsHeader)
   return new Response(response.body, { status: response.status, headers })
 }
 

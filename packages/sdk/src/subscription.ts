@@ -24,7 +24,7 @@ export class Subscription {
   }
 
   #start(event: ModuleEvent, signal: AbortSignal): Promise<void> {
-    const run = Promise.resolve(event).then((received) => this.#handler(received, signal))
+    const run = Promise.resolve(event).then((receivedEvent) => this.#handler(receivedEvent, signal))
     this.#runs.set(event.id, run)
     this.#dropOldest()
     // A failed event must be handled again at its next delivery.

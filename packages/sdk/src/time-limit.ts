@@ -8,9 +8,12 @@ export class TimeLimitError extends Error {
  * `AbortSignal.timeout`, the timer keeps the process alive.
  */
 export function startTimeLimit(name: string, limitMs: number): { signal: AbortSignal } & Disposable {
-  const limit = new AbortController()
-  const timer = setTimeout(() => limit.abort(new TimeLimitError(`${name} took longer than ${limitMs} ms.`)), limitMs)
-  return { signal: limit.signal, [Symbol.dispose]: () => clearTimeout(timer) }
+  const controller = new AbortController()
+  const timer = setTimeout(
+    () => controller.abort(new TimeLimitError(`${name} took longer than ${limitMs} ms.`)),
+    limitMs,
+  )
+  return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
 /**
@@ -23,8 +26,8 @@ export async function withinLimit<Result>(
   signals: readonly AbortSignal[],
   work: (signal: AbortSignal) => Result | Promise<Result>,
 ): Promise<Result> {
-  using limit = startTimeLimit(name, limitMs)
-  const signal = AbortSignal.any([limit.signal, ...signals])
+  using timeLimit = startTimeLimit(name, limitMs)
+  const signal = AbortSignal.any([timeLimit.signal, ...signals])
   const { promise: abortion, reject } = Promise.withResolvers<never>()
   const abort = (): void => reject(signal.reason)
   signal.addEventListener('abort', abort, { once: true })

@@ -4,6 +4,6 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 
 /** Returns a function that compares candidates with `token` in constant time. An empty `token` matches no candidate. */
 export function createTokenCheck(token: string): (candidate: string | null) => boolean {
-  const expected = digest(token)
-  return (candidate) => token !== '' && candidate !== null && timingSafeEqual(digest(candidate), expected)
+  const expectedDigest = digest(token)
+  return (candidate) => token !== '' && candidate !== null && timingSafeEqual(digest(candidate), expectedDigest)
 }

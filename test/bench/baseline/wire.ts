@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
 import * as keys from '@platform/core/db/keys'
-import { timeOf } from '@platform/core/id'
+import { timeMsOf } from '@platform/core/id'
 import { parseLabels } from '@platform/core/labels/labels'
 
 const degradedMs = 80_000
@@ -40,7 +40,7 @@ export function clusterBody(items: readonly Item[]) {
     status: statusOf(item, silenceMs),
     nodeCount: numberOf(item, 'nodeCount'),
     labels: parseLabels(items.find(({ labels }) => labels !== undefined)),
-    registeredAt: iso(timeOf(String(item['id']))),
+    registeredAt: iso(timeMsOf(String(item['id']))),
     lastSeenAt: lastSeenAtMs === 0 ? null : iso(Math.min(lastSeenAtMs, Date.now())),
     ...(typeof item['lastJob'] === 'string' && { lastJobId: `job_${item['lastJob']}` }),
     nodes: JSON.parse(String(nodes)),
@@ -96,7 +96,7 @@ export function submissionOf(
     job: {
       ...keys.job(organisationId, id),
       ...keys.jobIndexKeys({ organisationId, clusterId, status: 'Queued' }),
-      ...keys.due(id, createdAtMs + dispatchTimeMs),
+      ...keys.dueIndexKeys(id, createdAtMs + dispatchTimeMs),
       id,
       clusterId,
       type: 'InvokeScript',

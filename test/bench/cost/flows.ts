@@ -1,7 +1,7 @@
 import { now, shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { recordChannelEvent } from '@platform/core/relays/channel-presence'
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 import { supervise } from '@platform/worker/modules/supervise'
 import type { ModuleRuntime } from '@platform/worker/runtimes/port'
 import { newCaller, enrolledCluster } from '../../support/fixtures.ts'
@@ -196,7 +196,7 @@ const reject = async (): Promise<never> => {
 const emptyRuntime: ModuleRuntime = { deploy: reject, request: reject, remove: reject, list: async () => [] }
 
 async function recordSchedules(recorder: Recorder): Promise<void> {
-  const heartbeat = scheduled('heartbeat', () => supervise(async () => emptyRuntime))
+  const heartbeat = onSchedule('heartbeat', () => supervise(async () => emptyRuntime))
   const run = async (name: string) => {
     const handler = name === 'schedule/heartbeat' ? heartbeat : await handlerFor(name)
     return recorder.invoke(name, () => handler({}))

@@ -125,7 +125,7 @@ function clusterItem(organisationId: string, cluster: StoredCluster, status: Clu
     waitingJobs: 0,
     ...(status === 'Pending' ? { enrollmentId: newId('enroll') } : presence),
     ...statusIndexKeys({ organisationId, type: cluster.type }, status),
-    ...(isOnline && keys.due(cluster.id, Date.now() + 2 * aheadMs)),
+    ...(isOnline && keys.dueIndexKeys(cluster.id, Date.now() + 2 * aheadMs)),
   }
   parseCluster(item)
   return item

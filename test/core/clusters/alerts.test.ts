@@ -160,7 +160,7 @@ test('reports silent clusters whose checks were due only after many others were 
   await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
   const lateClusters = await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
   for (const { cluster } of lateClusters) {
-    const dueKey = keys.due(cluster.id, now() + 135_000)
+    const dueKey = keys.dueIndexKeys(cluster.id, now() + 135_000)
     await transact([patch(keys.cluster(caller.organisationId, cluster.id), { set: dueKey })])
   }
   await pass(120)

@@ -85,8 +85,8 @@ describe('the offset index', () => {
   const readPage = (times: number[], index: ReturnType<typeof emptyOffsets>, offset: number, size: number) => {
     const position = seekOffset(index, offset)
     if (position === undefined) return []
-    const { beforeMs = Number.POSITIVE_INFINITY, skip } = position
-    return descending(times.filter((time) => time < beforeMs)).slice(skip, skip + size)
+    const { beforeMs = Number.POSITIVE_INFINITY, skippedCount } = position
+    return descending(times.filter((time) => time < beforeMs)).slice(skippedCount, skippedCount + size)
   }
 
   test('finds every page after any history of insertions and removals', () => {
@@ -115,7 +115,7 @@ describe('the offset index', () => {
     let index = emptyOffsets()
     for (let record = 0; record < 100_000; record++) index = withRecord(index, startMs + record)
     expect(index.length).toBeLessThanOrEqual(14_000)
-    expect(seekOffset(index, 54_321)?.skip).toBeLessThan(50)
+    expect(seekOffset(index, 54_321)?.skippedCount).toBeLessThan(50)
     expect(seekOffset(index, 100_000)).toBeUndefined()
   })
 })

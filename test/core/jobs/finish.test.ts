@@ -65,7 +65,7 @@ test.each([
 test('requests cancellation of a running job once', async () => {
   const { caller, jobId, key } = await runningJob()
   const { cancelRequestedAt } = await Job.cancel(caller, jobId)
-  const dueInMs = keys.dueTimeOf(String((await get(key))?.['duesk'])) - now()
+  const dueInMs = keys.dueMsOf(String((await get(key))?.['duesk'])) - now()
   expect(dueInMs).toBeGreaterThan(30_000)
   expect(dueInMs).toBeLessThanOrEqual(60_000)
   const repeat = async () => expect(await Job.cancel(caller, jobId)).toMatchObject({ cancelRequestedAt })

@@ -86,7 +86,7 @@ test('a claim leases the job for ten minutes and returns a statement about job, 
   expect(Math.abs(claims.iat - nowSeconds())).toBeLessThan(30)
   expect(await record()).toMatchObject({ status: 'Running', leaseId: lease.leaseId, claimKey: 'key' })
   // The first check of the job is early enough, so the claim keeps it.
-  const firstCheckMs = keys.dueTimeOf(String((await get(key))?.['duesk']))
+  const firstCheckMs = keys.dueMsOf(String((await get(key))?.['duesk']))
   expect(firstCheckMs).toBe(firstCheckOf(await record(), (await record()).createdAtMs))
   expect(firstCheckMs).toBeLessThanOrEqual(nextCheckWhileRunning(await record(), 0))
   expect(await inboxItems(enrolled.cluster.id)).toEqual([])

@@ -52,8 +52,8 @@ import { receiveMessages } from '../support/messages.ts'
 
 beforeAll(bootstrapPlatform)
 
-const dueTimeOf = async (key: keys.Key) => keys.dueTimeOf((await get(key))?.['duesk'] as string | undefined)
-const makeDue = async (key: keys.Key, jobId: string) => update(key, { set: keys.due(jobId, now()) })
+const dueTimeOf = async (key: keys.Key) => keys.dueMsOf((await get(key))?.['duesk'] as string | undefined)
+const makeDue = async (key: keys.Key, jobId: string) => update(key, { set: keys.dueIndexKeys(jobId, now()) })
 
 async function passMinutes(count: number): Promise<void> {
   for (let minute = 0; minute < count; minute++) {

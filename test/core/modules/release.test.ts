@@ -1,7 +1,7 @@
 import { elapsedMs } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { ownKeyName } from '@platform/core/modules/record'
-import { thisPlatform } from '@platform/oci/image'
+import { currentPlatform } from '@platform/oci/image'
 import { digestOf } from '@platform/oci/digest'
 import { signImage } from '@platform/oci/signature/sign'
 import { type Index, mediaTypes } from '@platform/oci/types'
@@ -157,7 +157,7 @@ describe('a signature', () => {
     const { digest } = await registry.push(id)
     const member = await client.resolve(repository, digest)
     if (member === undefined) throw new Error('The image does not exist.')
-    const manifests = [{ ...member, platform: thisPlatform() }]
+    const manifests = [{ ...member, platform: currentPlatform() }]
     const index: Index = { schemaVersion: 2, mediaType: mediaTypes.index, manifests }
     const bytes = Buffer.from(JSON.stringify(index))
     await client.putManifest(repository, 'multi', bytes, mediaTypes.index)

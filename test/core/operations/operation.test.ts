@@ -282,7 +282,7 @@ describe('the sweep', () => {
     runBefore(/TransactWrite/, () => finishOperation(worker, completedEnd))
     await sweep()
     expect(await get(key(operation))).not.toHaveProperty('duepk')
-    await update(key(operation), { set: keys.due(operation.id, now()) })
+    await update(key(operation), { set: keys.dueIndexKeys(operation.id, now()) })
     advanceClock(1000)
     await sweep()
     const item = await get(key(operation))

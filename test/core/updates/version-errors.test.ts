@@ -7,7 +7,7 @@ import { countVersionError, versionErrorsSince } from '@platform/core/updates/er
 import { consume } from '@platform/http/consume'
 import { result } from '@platform/http/result'
 import { route } from '@platform/http/route'
-import { scheduled } from '@platform/http/schedule'
+import { onSchedule } from '@platform/http/schedule'
 import { serve } from '@platform/http/serve'
 import { beforeEach, expect, test } from 'vitest'
 import * as z from 'zod'
@@ -68,8 +68,8 @@ test.each<[string, number, () => Promise<unknown>]>([
   ['an unexpected error of a request', 1, () => send(api, { target: '/broken' })],
   ['a processed message', 0, () => consumer(message('{"id":"a"}'))],
   ['a failed message', 1, () => consumer(message('no json'))],
-  ['a successful scheduled run', 0, () => scheduled('sweep', async () => undefined)()],
-  ['a failed scheduled run', 1, () => scheduled('sweep', () => Promise.reject(new Error('failed')))()],
+  ['a successful scheduled run', 0, () => onSchedule('sweep', async () => undefined)()],
+  ['a failed scheduled run', 1, () => onSchedule('sweep', () => Promise.reject(new Error('failed')))()],
 ])('counts %s as %i errors', async (_, count, work) => {
   await captureLog(() => work().catch(() => undefined))
   expect(await countedErrors()).toBe(count)
@@ -77,7 +77,7 @@ test.each<[string, number, () => Promise<unknown>]>([
 
 test('marks the error of a scheduled run as counted', async () => {
   const failure = new Error('failed')
-  await captureLog(() => scheduled('sweep', () => Promise.reject(failure))().catch(() => undefined))
+  await captureLog(() => onSchedule('sweep', () => Promise.reject(failure))().catch(() => undefined))
   expect([isCounted(failure), isCounted(new Error('other'))]).toEqual([true, false])
 })
 

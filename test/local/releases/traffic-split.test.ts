@@ -78,7 +78,7 @@ test('a staged version gets no traffic before a shift, nor after a revert', asyn
   expect(await split.countNew(100)).toBe(100)
   split.revert()
   expect(await split.countNew(100)).toBe(0)
-  expect(split.current().version).toBe('old')
+  expect(split.currentRelease().version).toBe('old')
   split.stage(versionOf('new'))
   expect(await split.countNew(100)).toBe(0)
 })
@@ -91,14 +91,14 @@ test('a replaced version completes its invocations, and is closed after the last
   split.stage(next)
   split.commit()
   expect(await split.invoke('jobs', undefined)).toBe('new')
-  expect(split.draining()).toEqual([old.release])
+  expect(split.drainingReleases()).toEqual([old.release])
   old.finish('first')
   expect(await pending[0]).toBe('old')
   expect(old.closed).toEqual([])
   old.finish('second')
   expect(await pending[1]).toBe('old')
   await expect.poll(() => split.drained).toEqual(['old'])
-  expect([old.closed, split.draining(), next.closed]).toEqual([['old'], [], []])
+  expect([old.closed, split.drainingReleases(), next.closed]).toEqual([['old'], [], []])
 })
 
 test('a direct invocation of a staged version delays its closing', async () => {
@@ -150,13 +150,13 @@ test('counts the failed invocations of each version, of all functions', async ()
 test('does not count an error that the function has counted, nor a direct invocation', async () => {
   const split = start()
   await split.settle(thrownError(true))
-  await expect(split.invokeOf(split.current())?.('jobs', thrownError())).rejects.toThrow('broken')
-  expect(split.unanswered(split.current(), 0)).toEqual({ faults: 0 })
+  await expect(split.invokeOf(split.currentRelease())?.('jobs', thrownError())).rejects.toThrow('broken')
+  expect(split.unanswered(split.currentRelease(), 0)).toEqual({ faults: 0 })
 })
 
 test('counts failures since a second, for ten minutes', async () => {
   const split = start()
-  const faultsSince = (ms: number) => split.unanswered(split.current(), now() - ms)?.faults
+  const faultsSince = (ms: number) => split.unanswered(split.currentRelease(), now() - ms)?.faults
   await split.settle(thrownError())
   shiftClock(300_000)
   await split.settle(thrownError())

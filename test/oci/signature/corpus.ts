@@ -1,4 +1,4 @@
-import { simpleSigning } from '@platform/oci/signature/payload'
+import { simpleSigningPayload } from '@platform/oci/signature/payload'
 import { signatureAnnotation, type SignatureLayout, signImage, simpleSigningType } from '@platform/oci/signature/sign'
 import type { TrustedKey, UnverifiedProblem } from '@platform/oci/signature/verify'
 import type { Manifest } from '@platform/oci/types'
@@ -99,7 +99,7 @@ async function storeWithTwoLayers(fixtures: SignatureFixtures): Promise<void> {
 const tagged =
   (annotations: (payload: Buffer) => Record<string, string>) =>
   async ({ registry, ours }: SignatureFixtures) => {
-    const text = simpleSigning('x', ours)
+    const text = simpleSigningPayload('x', ours)
     const blob = await registry.putBlob(repository, text)
     return putTagged(registry, ours, [{ mediaType: simpleSigningType, ...blob, annotations: annotations(text) }])
   }

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { digestOf } from '@platform/oci/digest'
 import { bundleType, envelopeBytes, serializeBundle } from '@platform/oci/signature/envelope'
-import { simpleSigning, statement, statementType } from '@platform/oci/signature/payload'
+import { simpleSigningPayload, statementPayload, statementType } from '@platform/oci/signature/payload'
 import { signatureAnnotation, type SignatureLayout, simpleSigningType } from '@platform/oci/signature/sign'
 import type { TrustedKey } from '@platform/oci/signature/verify'
 import { type Descriptor, mediaTypes } from '@platform/oci/types'
@@ -70,7 +70,7 @@ export const put: Record<
       payloadType = statementType,
       bundle = identity,
     } = changes
-    const statementBytes = text(statement(changes.names ?? digest))
+    const statementBytes = text(statementPayload(changes.names ?? digest))
     const signatureBytes = signature(signBytes(key, envelopeBytes(payloadType, statementBytes), changes.hash))
     const document = JSON.parse(serializeBundle(payload(statementBytes), signatureBytes, 'any').toString())
     document.dsseEnvelope.payloadType = payloadType
@@ -80,7 +80,7 @@ export const put: Record<
   },
   async tag({ registry }, digest, key, changes = {}) {
     const { text = identity, payload = identity, signature = identity, mediaType = simpleSigningType } = changes
-    const payloadBytes = text(simpleSigning(`registry.test/${repository}`, changes.names ?? digest))
+    const payloadBytes = text(simpleSigningPayload(`registry.test/${repository}`, changes.names ?? digest))
     const signatureBytes = signature(signBytes(key, payloadBytes, changes.hash ?? 'sha256'))
     const blob = await registry.putBlob(repository, payload(payloadBytes))
     const annotations = { [signatureAnnotation]: signatureBytes.toString('base64') }

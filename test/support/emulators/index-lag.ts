@@ -77,6 +77,6 @@ export class IndexLag implements IndexWriter {
       for (const [key, value] of entries) changes.set(key, value)
       changes.set(record, null)
     }
-    return changes.size > 0 ? this.#commits.commit(changes) : this.#commits.settled()
+    return changes.size > 0 ? this.#commits.commit(changes) : this.#commits.untilSettled()
   }
 }

@@ -8,7 +8,7 @@ import { ociTarget } from '@platform/worker/runtimes/lambda/image'
 import { buildImage } from '@platform/oci/build'
 import { type Credentials } from '@platform/oci/client'
 import { RegistryError, type RegistryErrorKind } from '@platform/oci/error'
-import { thisPlatform } from '@platform/oci/image'
+import { currentPlatform } from '@platform/oci/image'
 import { pushImage } from '@platform/oci/push'
 import { mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
@@ -19,7 +19,7 @@ import { memoryRegistry } from '../../support/memory-registry.ts'
 const repository = 'registry.test/modules/words'
 
 async function pushIndex({ registry }: LambdaFixtures) {
-  const platform = thisPlatform()
+  const platform = currentPlatform()
   const other = { os: 'linux', architecture: platform.architecture === 'arm64' ? 'amd64' : 'arm64' }
   const manifests = await Promise.all(
     [platform, other].map(async (platform) => {
@@ -68,7 +68,7 @@ test('copies an image by digest, once, after it has created the repository', asy
     return putBlob(name, ...rest)
   }
   const target = { ...targetOf(fixtures), ensureRepository }
-  const images = { source: () => fixtures.registry, target, platform: thisPlatform() }
+  const images = { source: () => fixtures.registry, target, platform: currentPlatform() }
   const runtime = fixtures.another({ images })
   await runtime.deploy(deploymentSpecOf(image))
   const name = 'platform/modules/words'
@@ -94,7 +94,9 @@ test('creates no function for an image of another architecture, and names the bu
   const deploying = fixtures.runtime.deploy(deploymentSpecOf({ repository, digest: digestOther }))
   await expect(deploying).rejects.toMatchObject({
     problem: 'refused',
-    message: expect.stringMatching(`made for ${other.architecture}.*--platform linux/${thisPlatform().architecture}`),
+    message: expect.stringMatching(
+      `made for ${other.architecture}.*--platform linux/${currentPlatform().architecture}`,
+    ),
   })
   expect(await fixtures.runtime.list()).toEqual([])
 })

@@ -17,11 +17,11 @@ const timeoutWithRetryAfterMs = 300_000
 const reportedPauseMs = 3000
 
 /**
- * How long to retry a request: for `seconds`, or for `knownServerSeconds` once the server has responded. After a
+ * How long to retry a request: for `retrySeconds`, or for `knownServerSeconds` once the server has responded. After a
  * response with `Retry-After`, the limit is five minutes instead. With 0 seconds there is no retry.
  */
 export interface RetryPolicy {
-  seconds: number
+  retrySeconds: number
   knownServerSeconds?: number
   responseTimeoutSeconds?: number
 }
@@ -36,7 +36,7 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
   let mayHaveSucceeded = false
   for (let count = 0; ; count++) {
     const { response, failure } = await sendOnce(request.clone(), policy)
-    if (response) policy.seconds = policy.knownServerSeconds ?? policy.seconds
+    if (response) policy.retrySeconds = policy.knownServerSeconds ?? policy.retrySeconds
     // An earlier attempt, whose response was lost or an error, may have deleted the resource.
     if (response && request.method === 'DELETE' && mayHaveSucceeded && (await isGone(response)))
       return new Response(null, { status: 204 })
@@ -44,9 +44,9 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
     mayHaveSucceeded ||= response === undefined || response.status >= 500
     const retryAfterMs = Math.min(maximumRetryAfterMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
     const pauseMs = retryAfterMs + withJitter(Math.min(maximumPauseMs, initialPauseMs * 2 ** count))
-    const timeoutMs = retryAfterMs > 0 && policy.seconds > 0 ? timeoutWithRetryAfterMs : 1000 * policy.seconds
+    const timeoutMs = retryAfterMs > 0 && policy.retrySeconds > 0 ? timeoutWithRetryAfterMs : 1000 * policy.retrySeconds
     const isOver = performance.now() - startedAtMs + pauseMs > timeoutMs || isPermanent(failure)
-    if (isOver) return response ?? unreachable(request, failure)
+    if (isOver) return response ?? throwUnreachable(request, failure)
     if (pauseMs > reportedPauseMs) say(noticeOf(response, failure, pauseMs))
     await sleep(pauseMs)
   }
@@ -61,10 +61,14 @@ const userAgent = `plat/${version()}`
 async function sendOnce(request: Request, policy: RetryPolicy): Promise<{ response?: Response; failure?: unknown }> {
   try {
     const content = Buffer.from(await request.arrayBuffer())
-    const length = { 'content-length': String(content.length) }
+    const lengthHeader = { 'content-length': String(content.length) }
     const { status, headers, body } = await transport(request.url, {
       method: request.method,
-      headers: { ...Object.fromEntries(request.headers), 'user-agent': userAgent, ...(content.length > 0 && length) },
+      headers: {
+        ...Object.fromEntries(request.headers),
+        'user-agent': userAgent,
+        ...(content.length > 0 && lengthHeader),
+      },
       ...(content.length > 0 && { body: content }),
       timeoutMs: 1000 * (policy.responseTimeoutSeconds ?? responseTimeoutSeconds),
       maxBytes: Infinity,
@@ -101,6 +105,6 @@ function noticeOf(response: Response | undefined, failure: unknown, pauseMs: num
   return `${problem}; retrying in ${Math.ceil(pauseMs / 1000)} s.`
 }
 
-function unreachable({ url }: Request, failure: unknown): never {
+function throwUnreachable({ url }: Request, failure: unknown): never {
   throw new CliError('unreachable', unreachableMessage(new URL(url), failure), failure)
 }

@@ -1,5 +1,5 @@
 import type { ModuleManifest } from '@platform/contract/manifest'
-import { type Platform, readImage, thisPlatform } from '@platform/oci/image'
+import { currentPlatform, type Platform, readImage } from '@platform/oci/image'
 import { maxLayerBytes } from '@platform/oci/layer'
 import type { BuiltLayer } from '@platform/oci/pack'
 import type { Image } from '@platform/oci/types'
@@ -16,7 +16,7 @@ export interface Base {
 
 /** Returns the target platform of an image. The default is the platform of this machine. */
 export function platformOf({ platform }: Base): Platform {
-  if (platform === undefined) return thisPlatform()
+  if (platform === undefined) return currentPlatform()
   const [os = '', architecture = ''] = platform.split('/')
   return { os, architecture }
 }
@@ -40,13 +40,13 @@ export async function readBase(remote: Remote, platform: Platform): Promise<Imag
 
 /** Downloads the layers that are not available locally, so that the image layout contains all layers. */
 export async function fetchLayers({ client }: Remote, layers: readonly BuiltLayer[]): Promise<BuiltLayer[]> {
-  const fetched: BuiltLayer[] = []
+  const fetchedLayers: BuiltLayer[] = []
   for (const layer of layers) {
-    if ('bytes' in layer) fetched.push(layer)
+    if ('bytes' in layer) fetchedLayers.push(layer)
     else {
       const { descriptor, diffId, repository } = layer
-      fetched.push({ descriptor, diffId, bytes: await client.blob(repository, descriptor, maxLayerBytes) })
+      fetchedLayers.push({ descriptor, diffId, bytes: await client.blob(repository, descriptor, maxLayerBytes) })
     }
   }
-  return fetched
+  return fetchedLayers
 }

@@ -12,8 +12,8 @@ import { ownRegistry } from './runtime.ts'
  * The environment is used only if the command targets this registry (`isTarget`).
  */
 export async function credentialsFor(registry: string, isTarget: boolean): Promise<Credentials | undefined> {
-  const local = await ownRegistry()
-  if (local?.host === registry) return { username: local.username, password: local.password }
+  const localRegistry = await ownRegistry()
+  if (localRegistry?.host === registry) return { username: localRegistry.username, password: localRegistry.password }
   return (isTarget ? environmentCredentials() : undefined) ?? dockerCredentials(registry)
 }
 
@@ -45,10 +45,10 @@ function parsePair(pair: string): Credentials | undefined {
 // A credential helper that is not installed counts as no credentials.
 async function helperCredentials(helper: string, name: string): Promise<Credentials | undefined> {
   const child = spawn(`docker-credential-${helper}`, ['get'], { stdio: ['pipe', 'pipe', 'ignore'] })
-  const failed = new Promise<string>((resolve) => child.on('error', () => resolve('')))
+  const startFailure = new Promise<string>((resolve) => child.on('error', () => resolve('')))
   child.stdin.on('error', () => {})
   child.stdin.end(name)
-  const output = parseJson(await Promise.race([text(child.stdout), failed]))
+  const output = parseJson(await Promise.race([text(child.stdout), startFailure]))
   const [username, password] = [memberOf(output, 'Username'), memberOf(output, 'Secret')]
   return typeof username === 'string' && typeof password === 'string' ? { username, password } : undefined
 }

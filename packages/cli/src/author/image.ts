@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import type { ModuleManifest } from '@platform/contract/manifest'
 import { type BuiltImage, buildImage, buildNodeLayer } from '@platform/oci/build'
-import { thisPlatform } from '@platform/oci/image'
+import { currentPlatform } from '@platform/oci/image'
 import { exportLayout } from '@platform/oci/layout'
 import type { FileToPack } from '@platform/oci/pack'
 import { CliError } from '../exit.ts'
@@ -39,8 +39,8 @@ export async function buildProject(
 
 // The Node.js of this machine runs only on the same platform.
 function requireNodeFor(platform: string): void {
-  const own = formatPlatform(thisPlatform())
-  if (process.platform === 'linux' && own === platform) return
+  const ownPlatform = formatPlatform(currentPlatform())
+  if (process.platform === 'linux' && ownPlatform === platform) return
   const advice = 'Build on an image with Node.js instead: --from <image>'
   throw new CliError('usage', `--with-node needs a Linux machine of the target platform. ${advice}`)
 }

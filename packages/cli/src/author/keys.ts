@@ -13,8 +13,8 @@ export async function writeKeyPair(name: string): Promise<KeyFiles> {
   const base = name.replace(/\.(?:key|pub)$/, '')
   const files = { privateKey: `${base}.key`, publicKey: `${base}.pub` }
   const pair = generateKeyPair()
-  await writeNew(files.privateKey, pair.privateKeyPem, 0o600)
-  await writeNew(files.publicKey, pair.publicKeyPem, 0o644).catch(async (error: unknown) => {
+  await writeNewFile(files.privateKey, pair.privateKeyPem, 0o600)
+  await writeNewFile(files.publicKey, pair.publicKeyPem, 0o644).catch(async (error: unknown) => {
     // Remove the private key, because without its public key it could be mistaken for part of another pair.
     await rm(files.privateKey)
     throw error
@@ -22,7 +22,7 @@ export async function writeKeyPair(name: string): Promise<KeyFiles> {
   return files
 }
 
-async function writeNew(file: string, content: string, mode: number): Promise<void> {
+async function writeNewFile(file: string, content: string, mode: number): Promise<void> {
   await writeFile(file, content, { flag: 'wx', mode }).catch((error: unknown) => {
     throw hasCode(error, 'EEXIST')
       ? new CliError('usage', `${file} already exists; nothing was written.`, error)

@@ -32,20 +32,24 @@ type AuthoredFields = Parameters<typeof manifestOf>[1]
 function parseAndCheckManifest(
   project: Project,
   description: ModuleDescription,
-  given: Readonly<Record<string, unknown>>,
+  givenFields: Readonly<Record<string, unknown>>,
 ): ModuleManifest {
-  const manifest = parseManifest(project, description, given)
+  const manifest = parseManifest(project, description, givenFields)
   const problems = checkManifest(manifest)
-  if (problems.length > 0) throw invalid(project, problems)
+  if (problems.length > 0) throw invalidManifestError(project, problems)
   return manifest
 }
 
-function parseManifest(project: Project, description: ModuleDescription, given: Readonly<Record<string, unknown>>) {
+function parseManifest(
+  project: Project,
+  description: ModuleDescription,
+  givenFields: Readonly<Record<string, unknown>>,
+) {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema validates it
-    return manifestOf(description, { metadata: {}, spec: {}, ...given } as unknown as AuthoredFields)
+    return manifestOf(description, { metadata: {}, spec: {}, ...givenFields } as unknown as AuthoredFields)
   } catch (error) {
-    throw hasIssues(error) ? invalid(project, error.issues, error) : error
+    throw hasIssues(error) ? invalidManifestError(project, error.issues, error) : error
   }
 }
 
@@ -57,20 +61,20 @@ interface Issue {
 const hasIssues = (error: unknown): error is Error & { issues: readonly Issue[] } =>
   error instanceof Error && 'issues' in error && Array.isArray(error.issues)
 
-function invalid({ manifestFile }: Project, issues: readonly Issue[], cause?: unknown): CliError {
-  const lines = issues.map(({ path, message }) => `  ${path.join('.') || 'the file'}: ${message}`)
+function invalidManifestError({ manifestFile }: Project, issues: readonly Issue[], cause?: unknown): CliError {
+  const problemLines = issues.map(({ path, message }) => `  ${path.join('.') || 'the file'}: ${message}`)
   const advice = 'The code defines slots, health checks, jobs, id and version; edit the other fields in the file.'
-  return new CliError('usage', [`${manifestFile} is invalid:`, ...lines, advice].join('\n'), cause)
+  return new CliError('usage', [`${manifestFile} is invalid:`, ...problemLines, advice].join('\n'), cause)
 }
 
 /** Returns the image tag of a version. Tags do not allow the `+` of SemVer. */
 export const tagOf = (version: string): string => version.replaceAll('+', '_')
 
-function withVersion(given: Record<string, unknown>, version: string): Record<string, unknown> {
-  const image = memberOf(given, 'spec', 'image')
+function withVersion(givenFields: Record<string, unknown>, version: string): Record<string, unknown> {
+  const image = memberOf(givenFields, 'spec', 'image')
   const reference = typeof image === 'string' ? parseReference(image) : undefined
-  if (reference === undefined) return given
+  if (reference === undefined) return givenFields
   const { registry, repository } = reference
-  const spec = { ...Object(given['spec']), image: formatReference({ registry, repository, tag: tagOf(version) }) }
-  return { ...given, spec }
+  const spec = { ...Object(givenFields['spec']), image: formatReference({ registry, repository, tag: tagOf(version) }) }
+  return { ...givenFields, spec }
 }

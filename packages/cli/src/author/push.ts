@@ -61,13 +61,13 @@ interface FoundImage {
 async function builtImage(project: Project) {
   const manifest = await currentManifest(project)
   const { metadata, spec } = manifest
-  const found = await findImage(project)
+  const foundImage = await findImage(project)
   const isWritten = isDeepStrictEqual(await readOwnManifest(project), { ...manifest })
   const top = await packLayer(await filesOf(project, await bundle(project)))
-  if (!isWritten || found.content.layers.at(-1)?.digest !== top.descriptor.digest) {
+  if (!isWritten || foundImage.content.layers.at(-1)?.digest !== top.descriptor.digest) {
     throw new CliError('usage', `${project.imageFolder} does not match the current code. ${buildFirst}`)
   }
-  return { version: metadata.version, image: { ...found, reference: spec.image } }
+  return { version: metadata.version, image: { ...foundImage, reference: spec.image } }
 }
 
 const buildFirst = 'Run first: plat module build'

@@ -75,10 +75,10 @@ const nameOf = (id: string): string =>
     .join(' ')
 
 const filesOf = (id: string, manifest: object): Record<string, string> => ({
-  'src/main.ts': mainOf(id),
-  'module.json': json(manifest),
-  'package.json': json({ name: id, private: true, type: 'module' }),
-  'tsconfig.json': json({
+  'src/main.ts': mainSourceOf(id),
+  'module.json': formatJson(manifest),
+  'package.json': formatJson({ name: id, private: true, type: 'module' }),
+  'tsconfig.json': formatJson({
     compilerOptions: {
       target: 'es2024',
       lib: ['es2024', 'esnext.disposable'],
@@ -96,12 +96,12 @@ const filesOf = (id: string, manifest: object): Record<string, string> => ({
   '.gitignore': 'dist/\nnode_modules/\n*.key\n',
 })
 
-const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+const formatJson = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
 // Ids with hyphens must be quoted as property names.
 const propertyOf = (id: string): string => (id.includes('-') ? `'${id}'` : id)
 
-const mainOf = (id: string): string => `import { callerOf, defineModule, serve } from '@platform/modules'
+const mainSourceOf = (id: string): string => `import { callerOf, defineModule, serve } from '@platform/modules'
 
 const module = defineModule({
   id: '${id}',

@@ -17,12 +17,12 @@ export async function verifyRemote(image: string, keys: readonly TrustedKey[]): 
   const remote = openRemote(image)
   const { client, repository } = remote
   const digest = await digestAt(remote)
-  const own = await readImage(client, repository, digest)
-  return verifyImage(client, repository, own ? [digest, own.digest] : [digest], keys)
+  const ownImage = await readImage(client, repository, digest)
+  return verifyImage(client, repository, ownImage ? [digest, ownImage.digest] : [digest], keys)
 }
 
 async function digestAt(remote: Remote): Promise<string> {
-  const found = await remote.client.resolve(remote.repository, remote.target)
-  if (found === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
-  return found.digest
+  const foundManifest = await remote.client.resolve(remote.repository, remote.target)
+  if (foundManifest === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
+  return foundManifest.digest
 }

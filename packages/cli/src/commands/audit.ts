@@ -68,12 +68,12 @@ async function list({
         )
       : new Map<string, string>()
   await showList({ ...(json && { json }), ...(wide && { wide }) }, entries, [
-    { title: 'SEQ', of: ({ seq }) => seq },
-    { title: 'AT', of: ({ at }) => at, as: 'age' },
-    { title: 'ACTOR', of: ({ actor }) => names.get(actor.id) ?? actor.id, isFlexible: 'middle' },
-    { title: 'ACTION', of: ({ action }) => action, isFlexible: 'middle' },
-    { title: 'RESOURCE', of: ({ resource }) => resource, isFlexible: 'middle' },
-    { title: 'DETAIL', of: ({ detail }) => detail, isFlexible: true },
+    { title: 'SEQ', cellValue: ({ seq }) => seq },
+    { title: 'AT', cellValue: ({ at }) => at, format: 'age' },
+    { title: 'ACTOR', cellValue: ({ actor }) => names.get(actor.id) ?? actor.id, isFlexible: 'middle' },
+    { title: 'ACTION', cellValue: ({ action }) => action, isFlexible: 'middle' },
+    { title: 'RESOURCE', cellValue: ({ resource }) => resource, isFlexible: 'middle' },
+    { title: 'DETAIL', cellValue: ({ detail }) => detail, isFlexible: true },
   ])
 }
 
@@ -108,29 +108,29 @@ const nextOf = (link: string | null): number | undefined => {
 }
 
 async function showCheckpoint(options: PrintOptions): Promise<void> {
-  const found = await unwrap(connect().GET('/api/v1/platform/audit/checkpoint'))
-  if (options.json) return showOne(options, found)
-  await write(`${found.checkpoint}\n`)
+  const newestCheckpoint = await unwrap(connect().GET('/api/v1/platform/audit/checkpoint'))
+  if (options.json) return showOne(options, newestCheckpoint)
+  await write(`${newestCheckpoint.checkpoint}\n`)
 }
 
 async function verify({ checkpoint: file, ...options }: PrintOptions & { checkpoint?: string }): Promise<void> {
   const checkpoint = file === undefined ? undefined : withFile(file, () => readFileSync(file, 'utf8').trim())
   const api = connect()
-  const found = await verifyChain(api, checkpoint)
-  await showOne(options, found)
-  if (found.valid) return
-  say(`The audit trail is broken at entry ${found.firstBroken}.`)
+  const verification = await verifyChain(api, checkpoint)
+  await showOne(options, verification)
+  if (verification.valid) return
+  say(`The audit trail is broken at entry ${verification.firstBroken}.`)
   process.exitCode = exitCodes.refused
 }
 
 // One request verifies a limited number of entries.
 async function verifyChain(api: Api, checkpoint: string | undefined): Promise<Schemas['AuditVerification']> {
-  let entries = 0
+  let entryCount = 0
   for (let after = 0; ;) {
     const query = { after, ...(checkpoint !== undefined && { checkpoint }) }
     const part = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query } }))
-    entries += part.entries
-    const { next, ...last } = { ...part, entries }
+    entryCount += part.entries
+    const { next, ...last } = { ...part, entries: entryCount }
     if (!part.valid || next === undefined) return last
     after = next
   }

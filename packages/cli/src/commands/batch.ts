@@ -20,17 +20,17 @@ type Batch = Schemas['Batch']
 type AcceptedBatch = Schemas['AcceptedBatch']
 
 const columns: Column<Batch>[] = [
-  { title: 'ID', of: ({ id }) => id },
-  { title: 'TITLE', of: ({ title }) => title, isFlexible: true },
-  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-  { title: 'JOBS', of: ({ submittedCount }) => submittedCount },
-  { title: 'QUEUED', of: ({ counts }) => counts.queued, isWide: true },
-  { title: 'RUNNING', of: ({ counts }) => counts.running, isWide: true },
-  { title: 'COMPLETED', of: ({ counts }) => counts.completed, isWide: true },
-  { title: 'FAILED', of: ({ counts }) => counts.failed },
-  { title: 'CANCELLED', of: ({ counts }) => counts.cancelled, isWide: true },
-  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
-  { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+  { title: 'ID', cellValue: ({ id }) => id },
+  { title: 'TITLE', cellValue: ({ title }) => title, isFlexible: true },
+  { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+  { title: 'JOBS', cellValue: ({ submittedCount }) => submittedCount },
+  { title: 'QUEUED', cellValue: ({ counts }) => counts.queued, isWide: true },
+  { title: 'RUNNING', cellValue: ({ counts }) => counts.running, isWide: true },
+  { title: 'COMPLETED', cellValue: ({ counts }) => counts.completed, isWide: true },
+  { title: 'FAILED', cellValue: ({ counts }) => counts.failed },
+  { title: 'CANCELLED', cellValue: ({ counts }) => counts.cancelled, isWide: true },
+  { title: 'BY', cellValue: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
+  { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
 ]
 
 interface WaitOptions extends PrintOptions {
@@ -91,12 +91,12 @@ async function submit(
   const scripts = toUnixScripts(texts, { ...(keepLineEnds && { keepLineEnds }) })
   const api = options.wait ? connectToFollow() : connect()
   const clusterNames = entries.map(({ cluster }) => cluster)
-  const known = await clustersOf(api, clusterNames)
+  const knownClusters = await clustersOf(api, clusterNames)
   const body = {
     jobs: entries.map(({ cluster, submission: { payload, ...submission } }, index) => ({
       ...submission,
       payload: { ...payload, script: scripts[index] ?? payload.script },
-      clusterId: known.idOf(cluster),
+      clusterId: knownClusters.idOf(cluster),
     })),
     ...limits,
     ...(name !== undefined && { name }),
@@ -104,16 +104,16 @@ async function submit(
     ...(maxConcurrency !== undefined && { maxConcurrency }),
     ...(maxErrors !== undefined && { maxErrors }),
   }
-  await showAccepted(api, await unwrap(api.POST('/api/v1/jobs/batch', { body })), options, known.nameOf)
+  await showAccepted(api, await unwrap(api.POST('/api/v1/jobs/batch', { body })), options, knownClusters.nameOf)
 }
 
 // If all names are ids, the list of clusters is not read.
 async function clustersOf(api: Api, clusterNames: readonly string[]) {
   const distinct = [...new Set(clusterNames)]
   const isAllIds = distinct.every((one) => one.startsWith('clus_'))
-  const found = isAllIds ? [] : await findClusters(api, distinct)
-  const names = new Map(found.map(({ id, name }) => [id, name]))
-  const ids = new Map(found.map(({ id, name }) => [name.toLowerCase(), id]))
+  const foundClusters = isAllIds ? [] : await findClusters(api, distinct)
+  const names = new Map(foundClusters.map(({ id, name }) => [id, name]))
+  const ids = new Map(foundClusters.map(({ id, name }) => [name.toLowerCase(), id]))
   return {
     idOf: (one: string): string => ids.get(one.toLowerCase()) ?? one,
     nameOf: (id: string): string => names.get(id) ?? id,
@@ -140,14 +140,14 @@ async function retry(batchId: string, options: WaitOptions): Promise<void> {
 
 async function showAccepted(
   api: Api,
-  accepted: AcceptedBatch,
+  acceptedBatch: AcceptedBatch,
   { wait, ...options }: WaitOptions,
   nameOf?: (clusterId: string) => string,
 ): Promise<void> {
-  const { batchId, submittedCount } = accepted
+  const { batchId, submittedCount } = acceptedBatch
   if (wait) {
     say(`${batchId} accepted: ${countText(submittedCount, 'job')}.`)
     process.exitCode = await waitForBatch(api, batchId, options, nameOf)
-  } else if (options.json) await writeJson(accepted)
+  } else if (options.json) await writeJson(acceptedBatch)
   else await write(`${batchId}\n`)
 }

@@ -44,13 +44,13 @@ export const withClusterFilter = (command: Command): Command =>
     .addOption(new Option('--type <type>', 'only clusters of this type').choices(types))
 
 const columns: Column<Cluster>[] = [
-  { title: 'ID', of: ({ id }) => id, isWide: true },
-  { title: 'NAME', of: ({ name }) => name, isFlexible: 'middle' },
-  { title: 'TYPE', of: ({ type }) => type },
-  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-  { title: 'NODES', of: ({ nodeCount }) => nodeCount },
-  { title: 'LAST SEEN', of: ({ lastSeenAt }) => lastSeenAt, as: 'age' },
-  { title: 'REGISTERED', of: ({ registeredAt }) => registeredAt, as: 'age' },
+  { title: 'ID', cellValue: ({ id }) => id, isWide: true },
+  { title: 'NAME', cellValue: ({ name }) => name, isFlexible: 'middle' },
+  { title: 'TYPE', cellValue: ({ type }) => type },
+  { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+  { title: 'NODES', cellValue: ({ nodeCount }) => nodeCount },
+  { title: 'LAST SEEN', cellValue: ({ lastSeenAt }) => lastSeenAt, format: 'age' },
+  { title: 'REGISTERED', cellValue: ({ registeredAt }) => registeredAt, format: 'age' },
 ]
 
 export function addClusterCommands(program: Command): void {
@@ -91,7 +91,7 @@ export function addClusterCommands(program: Command): void {
     .option('--no-site', 'remove the clusters from their site')
     .option('--yes', 'with --selector: skip the confirmation')
     .action(move)
-  addListCommand(cluster, 'timeline <cluster>', 'show the events of a cluster, newest first').action(timeline)
+  addListCommand(cluster, 'timeline <cluster>', 'show the events of a cluster, newest first').action(showTimeline)
   addCommand(cluster, 'rename <cluster> <name>', 'rename a cluster').action(rename)
   addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data')
     .option('--yes', 'skip the confirmation')
@@ -113,26 +113,26 @@ async function list({ limit, all, status, type, selector, sort, showLabels, ...o
     ...(selector !== undefined && { selector }),
     ...(sort !== undefined && { sort }),
   }
-  const found = await listClusters(connect(), { limit, ...(all && { all }) }, filter)
-  await showList(options, found, showLabels ? [...columns, labelColumn] : columns)
+  const clusterList = await listClusters(connect(), { limit, ...(all && { all }) }, filter)
+  await showList(options, clusterList, showLabels ? [...columns, labelColumn] : columns)
 }
 
 const labelColumn: Column<Cluster> = {
   title: 'LABELS',
-  of: ({ labels }) => Object.entries(labels).map(([key, value]) => `${key}=${value}`),
+  cellValue: ({ labels }) => Object.entries(labels).map(([key, value]) => `${key}=${value}`),
   isFlexible: true,
 }
 
 function labelsOf(words: readonly string[]): { set: Record<string, string>; remove: string[] } {
   const set: Record<string, string> = {}
-  const remove: string[] = []
+  const removedKeys: string[] = []
   for (const word of words) {
     const equals = word.indexOf('=')
     if (equals > 0) set[word.slice(0, equals)] = word.slice(equals + 1)
-    else if (word.endsWith('-') && word.length > 1) remove.push(word.slice(0, -1))
+    else if (word.endsWith('-') && word.length > 1) removedKeys.push(word.slice(0, -1))
     else throw new CliError('usage', `${cellOf(word)} is not a label. Use key=value to set it, or key- to remove it.`)
   }
-  return { set, remove }
+  return { set, remove: removedKeys }
 }
 
 async function label(words: string[], options: PrintOptions & { selector?: string; yes?: true }): Promise<void> {
@@ -216,35 +216,35 @@ async function move(nameOrId: string | undefined, { selector, site, ...options }
 async function get(nameOrId: string, options: PrintOptions): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, nameOrId)
-  const found = await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
-  if (options.json) return writeJson(found)
-  const { nodes, ...cluster } = found
+  const clusterDetail = await unwrap(api.GET('/api/v1/clusters/{id}', { params: { path: { id } } }))
+  if (options.json) return writeJson(clusterDetail)
+  const { nodes, ...cluster } = clusterDetail
   await showOne(options, cluster)
   if (nodes.length === 0) return
   await write('\nnodes:\n')
   await showList(options, { items: nodes }, nodeColumns)
 }
 
-async function timeline(nameOrId: string, { limit, all, ...options }: PrintOptions & Extent): Promise<void> {
+async function showTimeline(nameOrId: string, { limit, all, ...options }: PrintOptions & Extent): Promise<void> {
   const api = connect()
   const { id } = await findCluster(api, nameOrId)
   const read = (query: Paging) => unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
-    { title: 'AT', of: ({ at }) => at, as: 'age' },
-    { title: 'KIND', of: ({ kind }) => kind },
-    { title: 'TITLE', of: ({ title }) => title, isFlexible: true },
-    { title: 'DETAIL', of: ({ detail }) => detail, isFlexible: true },
-    { title: 'ABOUT', of: ({ resource }) => resource, isWide: true },
+    { title: 'AT', cellValue: ({ at }) => at, format: 'age' },
+    { title: 'KIND', cellValue: ({ kind }) => kind },
+    { title: 'TITLE', cellValue: ({ title }) => title, isFlexible: true },
+    { title: 'DETAIL', cellValue: ({ detail }) => detail, isFlexible: true },
+    { title: 'ABOUT', cellValue: ({ resource }) => resource, isWide: true },
   ])
 }
 
-interface Registration extends PrintOptions {
+interface RegisterOptions extends PrintOptions {
   type: Cluster['type']
   site?: string
   label?: string[]
 }
 
-async function register(name: string, { type, site, label: words = [], json }: Registration): Promise<void> {
+async function register(name: string, { type, site, label: words = [], json }: RegisterOptions): Promise<void> {
   const api = connect()
   const siteField = site === undefined ? {} : { siteId: await siteIdOf(api, site) }
   const cluster = await unwrap(

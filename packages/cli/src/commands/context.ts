@@ -30,9 +30,9 @@ export function addContextCommands(program: Command): void {
   addTableCommand(context, 'list', 'list contexts').option('--names', 'print only the names').action(list)
   addCommand(context, 'show [name]', 'show a context (default: the one in use)').action(
     async (name: string | undefined, options: PrintOptions) => {
-      const chosen = name === undefined ? selectedContextName() : parseContextName(name)
-      existingContext(chosen)
-      await showOne(options, rowOf(chosen))
+      const chosenName = name === undefined ? selectedContextName() : parseContextName(name)
+      existingContext(chosenName)
+      await showOne(options, rowOf(chosenName))
     },
   )
   addCommand(context, 'remove <name>', 'sign out of a context and remove it')
@@ -77,11 +77,11 @@ async function list({ names, ...options }: PrintOptions & { names?: true }): Pro
         .join(''),
     )
   await showList(options, { items: contextNames().map(rowOf) }, [
-    { title: 'CURRENT', of: ({ current }) => (current ? '*' : '') },
-    { title: 'NAME', of: ({ name }) => name, isFlexible: 'middle' },
-    { title: 'SERVER', of: ({ server }) => server, isFlexible: 'middle' },
-    { title: 'USER', of: ({ username }) => username, isFlexible: 'middle' },
-    { title: 'STATUS', of: ({ status }) => status, as: 'state' },
+    { title: 'CURRENT', cellValue: ({ current }) => (current ? '*' : '') },
+    { title: 'NAME', cellValue: ({ name }) => name, isFlexible: 'middle' },
+    { title: 'SERVER', cellValue: ({ server }) => server, isFlexible: 'middle' },
+    { title: 'USER', cellValue: ({ username }) => username, isFlexible: 'middle' },
+    { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
   ])
 }
 
@@ -92,6 +92,6 @@ async function remove(text: string, { json, yes }: PrintOptions & { yes?: true }
   if (session !== undefined) await endSession(name, session)
   const wasCurrent = currentContextName() === name
   await withLock(name, async () => removeContext(name))
-  const current = wasCurrent ? ` The current context is ${currentContextName()}.` : ''
-  await (json ? writeJson({ name, deleted: true }) : say(`${name} removed.${current}`))
+  const contextNote = wasCurrent ? ` The current context is ${currentContextName()}.` : ''
+  await (json ? writeJson({ name, deleted: true }) : say(`${name} removed.${contextNote}`))
 }

@@ -10,7 +10,7 @@ import { say, writeJson } from '../print/write.ts'
 import { addCommand, addListCommand, collectValues, wholeNumber } from './add-command.ts'
 import { sayPublicAddress } from './cluster.ts'
 
-interface Creation extends PrintOptions {
+interface CreateOptions extends PrintOptions {
   maxUses: number
   expiresInDays: number
   site?: string
@@ -21,12 +21,12 @@ interface Creation extends PrintOptions {
 }
 
 const columns: Column<Schemas['EnrollmentKey']>[] = [
-  { title: 'ID', of: ({ id }) => id },
-  { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-  { title: 'USED', of: ({ usedCount, maxUses }) => `${usedCount} of ${maxUses}` },
-  { title: 'APPROVAL', of: ({ requireApproval }) => (requireApproval ? 'required' : 'no') },
-  { title: 'CLUSTER NAME', of: ({ nameTemplate }) => nameTemplate, isFlexible: true },
-  { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt, as: 'expiry' },
+  { title: 'ID', cellValue: ({ id }) => id },
+  { title: 'NAME', cellValue: ({ name }) => name, isFlexible: true },
+  { title: 'USED', cellValue: ({ usedCount, maxUses }) => `${usedCount} of ${maxUses}` },
+  { title: 'APPROVAL', cellValue: ({ requireApproval }) => (requireApproval ? 'required' : 'no') },
+  { title: 'CLUSTER NAME', cellValue: ({ nameTemplate }) => nameTemplate, isFlexible: true },
+  { title: 'EXPIRES', cellValue: ({ expiresAt }) => expiresAt, format: 'expiry' },
 ]
 
 export function addEnrollmentKeyCommands(program: Command): void {
@@ -56,7 +56,10 @@ async function list({ limit, all, ...options }: PrintOptions & Extent): Promise<
   await showList(options, await readList({ limit, ...(all && { all }) }, read), columns)
 }
 
-async function create(name: string, { maxUses, expiresInDays, site, label = [], ...rest }: Creation): Promise<void> {
+async function create(
+  name: string,
+  { maxUses, expiresInDays, site, label = [], ...rest }: CreateOptions,
+): Promise<void> {
   const { type, nameTemplate, requireApproval, ...options } = rest
   const api = connect()
   const body = {
@@ -69,10 +72,10 @@ async function create(name: string, { maxUses, expiresInDays, site, label = [], 
     ...(nameTemplate !== undefined && { nameTemplate }),
     ...(requireApproval && { requireApproval }),
   }
-  const created = await unwrap(api.POST('/api/v1/enrollment-keys', { body }))
-  await showOne(options, created)
+  const createdKey = await unwrap(api.POST('/api/v1/enrollment-keys', { body }))
+  await showOne(options, createdKey)
   if (options.json) return
-  const count = created.maxUses === 1 ? 'one machine' : `up to ${created.maxUses} machines`
+  const count = createdKey.maxUses === 1 ? 'one machine' : `up to ${createdKey.maxUses} machines`
   say(`The key is shown once. Run relayCommand on ${count}.`)
-  await sayPublicAddress(created.relayCommand)
+  await sayPublicAddress(createdKey.relayCommand)
 }

@@ -24,7 +24,7 @@ interface AddOptions extends PrintOptions, Settings {
   secretStdin?: true
 }
 
-const notes = `
+const notesText = `
 Updates the provider of the same type and address. Its secret is kept unless you provide a new one; all other settings are replaced.
 The secret is read from standard input (--secret-stdin), PLAT_IDP_SECRET or a prompt.`
 
@@ -71,7 +71,7 @@ const addProviderCommand = (
     .option('--default-role <role>', 'role for users without a mapped group (default: Viewer)')
     .option('--disabled', 'add the provider disabled; users cannot sign in with it')
     .option('--secret-stdin', 'read the secret from standard input')
-    .addHelpText('after', notes)
+    .addHelpText('after', notesText)
     .action((options: AddOptions) => configure(type, options))
 
 const withClient = (command: Command): Command =>

@@ -15,18 +15,18 @@ type Provider = Schemas['IdentityProvider']
 const path = '/api/v1/platform/identity/providers'
 
 const columns: Column<Provider>[] = [
-  { title: 'ID', of: ({ id }) => id },
-  { title: 'TYPE', of: ({ type }) => type, isFlexible: true },
-  { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true },
-  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
+  { title: 'ID', cellValue: ({ id }) => id },
+  { title: 'TYPE', cellValue: ({ type }) => type, isFlexible: true },
+  { title: 'NAME', cellValue: ({ displayName }) => displayName, isFlexible: true },
+  { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
   {
     title: 'ADDRESS',
-    of: ({ issuer, baseUrl, tenantId, url }) => url ?? baseUrl ?? issuer ?? tenantId,
+    cellValue: ({ issuer, baseUrl, tenantId, url }) => url ?? baseUrl ?? issuer ?? tenantId,
     isFlexible: true,
   },
   {
     title: 'LAST FAILURE',
-    of: ({ lastFailure }) => lastFailure && `${lastFailure.at} ${lastFailure.problem}: ${lastFailure.detail}`,
+    cellValue: ({ lastFailure }) => lastFailure && `${lastFailure.at} ${lastFailure.problem}: ${lastFailure.detail}`,
     isFlexible: true,
   },
 ]
@@ -50,10 +50,10 @@ export function addIdentityCommands(program: Command): void {
 }
 
 async function test(id: string, { json }: PrintOptions): Promise<void> {
-  const found = await unwrap(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
-  if (!found.ok) process.exitCode = exitCodes.refused
-  if (json) return writeJson(found)
-  const lines = found.checks.map(
+  const providerTest = await unwrap(connect().POST(`${path}/{id}/test`, { params: { path: { id } } }))
+  if (!providerTest.ok) process.exitCode = exitCodes.refused
+  if (json) return writeJson(providerTest)
+  const lines = providerTest.checks.map(
     ({ name, ok, message }) => `${ok ? 'ok    ' : 'FAILED'} ${cellOf(name)}: ${cellOf(message)}\n`,
   )
   await write(lines.join(''))

@@ -16,13 +16,13 @@ type JobSummary = Schemas['JobSummary']
 const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled']
 
 const columns: Column<JobSummary & { cluster: string | undefined }>[] = [
-  { title: 'ID', of: ({ id }) => id },
-  { title: 'CLUSTER', of: ({ cluster }) => cluster, isFlexible: 'middle' },
-  { title: 'TITLE', of: ({ title }) => title, isFlexible: true },
-  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
-  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-  { title: 'REASON', of: ({ statusReason }) => statusReason, isWide: true },
-  { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+  { title: 'ID', cellValue: ({ id }) => id },
+  { title: 'CLUSTER', cellValue: ({ cluster }) => cluster, isFlexible: 'middle' },
+  { title: 'TITLE', cellValue: ({ title }) => title, isFlexible: true },
+  { title: 'BY', cellValue: ({ createdBy }) => createdBy.username, isFlexible: 'middle' },
+  { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+  { title: 'REASON', cellValue: ({ statusReason }) => statusReason, isWide: true },
+  { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
 ]
 
 interface Filter extends PrintOptions, Extent {
@@ -56,7 +56,7 @@ export function addJobCommands(program: Command): void {
     .option('--follow', 'follow the output until the job has ended')
     .option('--raw', rawDescription)
     .option('--offset <bytes>', 'start at this byte', wholeNumber(0, 999_999_999), 0)
-    .action(output)
+    .action(showOutput)
   addCommand(job, 'wait <id>', 'wait for a job; exit with its exit code').action(wait)
   addCommand(job, 'cancel <id>', 'cancel a job').action(cancel)
 }
@@ -99,7 +99,7 @@ function parseTime(text: string): string {
   return new Date(ms).toISOString()
 }
 
-async function output(id: string, { json, follow, raw, offset }: OutputOptions): Promise<void> {
+async function showOutput(id: string, { json, follow, raw, offset }: OutputOptions): Promise<void> {
   const api = follow ? connectToFollow() : connect()
   const extent = { offset, stopsAtEnd: !follow, ...(raw && { isRaw: true }) }
   if (!json) return printOutput(api, id, await nodesOfJob(api, id), extent)
@@ -117,9 +117,9 @@ async function nodesOfJob(api: Api, id: string): Promise<Schemas['Node'][]> {
 }
 
 async function wait(id: string, { json }: PrintOptions): Promise<void> {
-  const ended = await untilEnded(connectToFollow(), id)
-  if (json) await writeJson(ended)
-  process.exitCode = finalCode(ended)
+  const endedJob = await untilEnded(connectToFollow(), id)
+  if (json) await writeJson(endedJob)
+  process.exitCode = finalCode(endedJob)
 }
 
 async function cancel(id: string, { json }: PrintOptions): Promise<void> {

@@ -8,7 +8,7 @@ import { addCommand } from './add-command.ts'
 
 // Dependencies of these commands are loaded on demand, so that other commands start quickly.
 
-interface InFolder extends PrintOptions {
+interface FolderOptions extends PrintOptions {
   dir?: string
 }
 
@@ -21,10 +21,10 @@ export function addAuthorCommands(module: Command): void {
   ])
     .option('--image <repository>', "image repository (default: the local platform's registry)")
     .action(forAuthors(create))
-  inFolder(module, 'manifest', 'update module.json from the code and validate it', ['plat module manifest']).action(
-    forAuthors(renew),
-  )
-  inFolder(module, 'build', 'build the image into dist/image, without a daemon', [
+  addFolderCommand(module, 'manifest', 'update module.json from the code and validate it', [
+    'plat module manifest',
+  ]).action(forAuthors(renew))
+  addFolderCommand(module, 'build', 'build the image into dist/image, without a daemon', [
     'plat module build',
     'plat module build --with-node    # if the runtime provides no Node.js',
     'plat module build --platform linux/arm64 --from docker.io/library/node:24-slim    # for AWS Lambda',
@@ -36,7 +36,12 @@ export function addAuthorCommands(module: Command): void {
 }
 
 /** Adds a command that runs in a module's folder, with the option `--dir`. */
-export const inFolder = (module: Command, name: string, description: string, examples: readonly string[]): Command =>
+export const addFolderCommand = (
+  module: Command,
+  name: string,
+  description: string,
+  examples: readonly string[],
+): Command =>
   addCommand(module, name, description, examples).option('--dir <folder>', 'module folder (default: current folder)')
 
 /** Adds advice to registry and file system errors of a command. */
@@ -57,7 +62,7 @@ async function create(id: string, { image, json }: PrintOptions & { image?: stri
   say(`Created ${folder}. Next: cd ${relative('.', folder)} && plat module build`)
 }
 
-async function renew({ dir, json }: InFolder): Promise<void> {
+async function renew({ dir, json }: FolderOptions): Promise<void> {
   const { renewManifest } = await import('../author/manifest.ts')
   const project = await openProject(dir)
   const { manifest, isChanged } = await renewManifest(project)
@@ -65,7 +70,7 @@ async function renew({ dir, json }: InFolder): Promise<void> {
   say(`${project.manifestFile} is valid and ${isChanged ? 'was updated' : 'up to date'}.`)
 }
 
-async function build({ dir, json, ...base }: InFolder & Base): Promise<void> {
+async function build({ dir, json, ...base }: FolderOptions & Base): Promise<void> {
   const { buildProject } = await import('../author/image.ts')
   const { image, manifest } = await buildProject(await openProject(dir), base)
   const { id, version } = manifest.metadata

@@ -19,12 +19,12 @@ interface Filter extends PrintOptions {
 }
 
 const columns: Column<CatalogItem>[] = [
-  { title: 'ID', of: ({ id }) => id, isFlexible: 'middle' },
-  { title: 'VERSION', of: ({ version }) => version },
-  { title: 'VERIFIED', of: ({ verified }) => (verified ? 'yes' : 'no') },
-  { title: 'INSTALLED', of: ({ installedVersion }) => installedVersion },
-  { title: 'UPDATE', of: ({ updateAvailable }) => (updateAvailable ? 'yes' : '-') },
-  { title: 'DESCRIPTION', of: ({ description }) => description, isFlexible: true },
+  { title: 'ID', cellValue: ({ id }) => id, isFlexible: 'middle' },
+  { title: 'VERSION', cellValue: ({ version }) => version },
+  { title: 'VERIFIED', cellValue: ({ verified }) => (verified ? 'yes' : 'no') },
+  { title: 'INSTALLED', cellValue: ({ installedVersion }) => installedVersion },
+  { title: 'UPDATE', cellValue: ({ updateAvailable }) => (updateAvailable ? 'yes' : '-') },
+  { title: 'DESCRIPTION', cellValue: ({ description }) => description, isFlexible: true },
 ]
 
 export function addCatalogCommands(module: Command): void {
@@ -35,7 +35,7 @@ export function addCatalogCommands(module: Command): void {
     .option('--installed', 'only installed modules')
     .option('--verified', 'only modules signed by a trusted key')
     .option('--search <words>', 'only modules with these words in name or description')
-    .action(catalog)
+    .action(listCatalog)
   addCommand(module, 'scan', 'scan the sources of the catalog and wait', ['plat module scan'])
     .option('--no-wait', 'return immediately')
     .action(scan)
@@ -44,7 +44,7 @@ export function addCatalogCommands(module: Command): void {
 const readCatalog = (api: Api, query: { installed?: 'true'; verified?: 'true'; search?: string } = {}) =>
   unwrap(api.GET('/api/v1/modules/catalog', { params: { query } }))
 
-async function catalog({ json, wide, installed, verified, search }: Filter): Promise<void> {
+async function listCatalog({ json, wide, installed, verified, search }: Filter): Promise<void> {
   const list = await readCatalog(connect(), {
     ...(installed && { installed: 'true' as const }),
     ...(verified && { verified: 'true' as const }),
@@ -74,8 +74,8 @@ const scanTimeoutMs = 180_000
 async function waitForScan(api: Api, before: string | undefined) {
   const deadlineMs = performance.now() + scanTimeoutMs
   for (;;) {
-    const found = await readCatalog(api)
-    if (found.scannedAt !== before) return found
+    const catalogItems = await readCatalog(api)
+    if (catalogItems.scannedAt !== before) return catalogItems
     if (performance.now() > deadlineMs)
       throw new CliError('unreachable', 'The scan has not finished yet. See the result later with: plat module catalog')
     await sleep(pauseMs)

@@ -46,14 +46,18 @@ export function addInstallCommands(module: Command): void {
     )
   addCommand(module, 'disable <id>', 'stop events of your organisation to a module', [
     'plat module disable hello',
-  ]).action((id: string, shown: PrintOptions) => setEvents(id, { enabled: false }, shown))
+  ]).action((id: string, printOptions: PrintOptions) => setEvents(id, { enabled: false }, printOptions))
 }
 
 const putEvents = (api: Api, id: string, body: Schemas['OrganisationModuleChange']) =>
   unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params: { path: { id } }, body }))
 
-async function setEvents(id: string, body: Schemas['OrganisationModuleChange'], shown: PrintOptions): Promise<void> {
-  await showOne(shown, await putEvents(connect(), id, body))
+async function setEvents(
+  id: string,
+  body: Schemas['OrganisationModuleChange'],
+  printOptions: PrintOptions,
+): Promise<void> {
+  await showOne(printOptions, await putEvents(connect(), id, body))
 }
 
 async function confirmEvents(api: Api, { moduleId, events }: Schemas['InstallAccepted'], isAccepted: boolean) {
@@ -107,9 +111,9 @@ async function acceptUninstall(api: Api, moduleId: string): Promise<Schemas['Uni
     return await unwrapOptional(api.DELETE('/api/v1/modules/{id}', { params }))
   } catch (error) {
     if (!isApiRejection(error, 'module_operation_in_progress')) throw error
-    const found = await unwrap(api.GET('/api/v1/modules/{id}', { params })).catch(undefinedIfNotFound)
-    if (found === undefined) return undefined
-    const { state, jobId } = found
+    const foundModule = await unwrap(api.GET('/api/v1/modules/{id}', { params })).catch(undefinedIfNotFound)
+    if (foundModule === undefined) return undefined
+    const { state, jobId } = foundModule
     if (state !== 'Uninstalling' || jobId === undefined) throw error
     say(`Already running: ${cellOf(jobId)}.`)
     return { jobId, moduleId, status: state }

@@ -4,13 +4,13 @@ import { CliError, exitCodes } from '../exit.ts'
 import { type PrintOptions, showOne } from '../print/show.ts'
 import { say } from '../print/write.ts'
 import { addCommand, collectValues } from './add-command.ts'
-import { forAuthors, inFolder } from './module-author.ts'
+import { addFolderCommand, forAuthors } from './module-author.ts'
 
 export function addReleaseCommands(module: Command): void {
   addCommand(module, 'key <name>', 'create a signing key pair: <name>.key (secret) and <name>.pub', [
     'plat module key ada',
   ]).action(forAuthors(makeKey))
-  inFolder(module, 'push', 'push the built image with the tags <version> and latest', [
+  addFolderCommand(module, 'push', 'push the built image with the tags <version> and latest', [
     'plat module push --key ada.key',
     'plat module push --to registry.example.com/modules/greeting --key ada.key',
   ])

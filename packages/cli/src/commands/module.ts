@@ -14,17 +14,17 @@ import { addReleaseCommands } from './module-release.ts'
 type Module = Schemas['Module']
 
 const columns: Column<Module>[] = [
-  { title: 'ID', of: ({ id }) => id, isFlexible: 'middle' },
-  { title: 'VERSION', of: ({ version }) => version, isFlexible: 'middle' },
-  { title: 'STATE', of: ({ state }) => state, as: 'state' },
-  { title: 'HEALTH', of: ({ health }) => health, as: 'state' },
-  { title: 'VERIFIED', of: ({ verified }) => (verified ? 'yes' : 'no') },
-  { title: 'API', of: ({ apiBasePath }) => apiBasePath, isFlexible: 'middle' },
-  { title: 'ISOLATION', of: ({ isolation }) => isolation, isFlexible: true },
-  { title: 'UPDATED', of: ({ updatedAt }) => updatedAt, as: 'age' },
+  { title: 'ID', cellValue: ({ id }) => id, isFlexible: 'middle' },
+  { title: 'VERSION', cellValue: ({ version }) => version, isFlexible: 'middle' },
+  { title: 'STATE', cellValue: ({ state }) => state, format: 'state' },
+  { title: 'HEALTH', cellValue: ({ health }) => health, format: 'state' },
+  { title: 'VERIFIED', cellValue: ({ verified }) => (verified ? 'yes' : 'no') },
+  { title: 'API', cellValue: ({ apiBasePath }) => apiBasePath, isFlexible: 'middle' },
+  { title: 'ISOLATION', cellValue: ({ isolation }) => isolation, isFlexible: true },
+  { title: 'UPDATED', cellValue: ({ updatedAt }) => updatedAt, format: 'age' },
 ]
 
-const notes = `
+const notesText = `
 Environment
   PLAT_REGISTRY_USERNAME  credentials for a registry; not needed for the local platform's
   PLAT_REGISTRY_PASSWORD  registry or after docker login
@@ -39,7 +39,7 @@ export function addModuleCommands(program: Command): void {
   addInstallCommands(module)
   addAuthorCommands(module)
   addReleaseCommands(module)
-  module.addHelpText('after', notes)
+  module.addHelpText('after', notesText)
 }
 
 async function list({ json, ...options }: PrintOptions): Promise<void> {

@@ -20,19 +20,19 @@ const formatGib = (bytes: number | undefined): string | undefined =>
   bytes === undefined ? undefined : `${Math.round(bytes / 2 ** 30)} GiB`
 
 export const nodeColumns: Column<Pick<Schemas['NodeSummary'], 'id' | 'name' | 'status' | 'facts'>>[] = [
-  { title: 'NODE', of: ({ name }) => name, isFlexible: 'middle' },
-  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-  { title: 'OS', of: ({ facts }) => facts?.osVersion ?? facts?.os, isFlexible: true },
-  { title: 'KERNEL', of: ({ facts }) => facts?.kernel, isFlexible: true, isWide: true },
-  { title: 'ARCH', of: ({ facts }) => facts?.arch },
-  { title: 'CPUS', of: ({ facts }) => facts?.cpus },
-  { title: 'MEMORY', of: ({ facts }) => formatGib(facts?.memoryBytes) },
-  { title: 'FREE', of: ({ facts }) => formatGib(facts?.rootDiskFreeBytes) },
-  { title: 'SHELLS', of: ({ facts }) => facts?.shells, isWide: true },
-  { title: 'ID', of: ({ id }) => id, isWide: true },
+  { title: 'NODE', cellValue: ({ name }) => name, isFlexible: 'middle' },
+  { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+  { title: 'OS', cellValue: ({ facts }) => facts?.osVersion ?? facts?.os, isFlexible: true },
+  { title: 'KERNEL', cellValue: ({ facts }) => facts?.kernel, isFlexible: true, isWide: true },
+  { title: 'ARCH', cellValue: ({ facts }) => facts?.arch },
+  { title: 'CPUS', cellValue: ({ facts }) => facts?.cpus },
+  { title: 'MEMORY', cellValue: ({ facts }) => formatGib(facts?.memoryBytes) },
+  { title: 'FREE', cellValue: ({ facts }) => formatGib(facts?.rootDiskFreeBytes) },
+  { title: 'SHELLS', cellValue: ({ facts }) => facts?.shells, isWide: true },
+  { title: 'ID', cellValue: ({ id }) => id, isWide: true },
 ]
 const columns: Column<Schemas['NodeSummary']>[] = [
-  { title: 'CLUSTER', of: ({ clusterName }) => clusterName, isFlexible: 'middle' },
+  { title: 'CLUSTER', cellValue: ({ clusterName }) => clusterName, isFlexible: 'middle' },
   ...nodeColumns,
 ]
 

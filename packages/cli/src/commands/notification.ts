@@ -23,13 +23,13 @@ async function list({ limit, all, unread, ...options }: PrintOptions & Extent & 
   const readPage = (paging: Paging) =>
     unwrap(api.GET('/api/v1/notifications', { params: { query: { ...unreadOnly, ...paging } } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, readPage), [
-    { title: 'ID', of: ({ id }) => id },
-    { title: 'READ', of: ({ read }) => (read ? 'yes' : 'no') },
-    { title: 'SEVERITY', of: ({ severity }) => severity, as: 'state' },
-    { title: 'TYPE', of: ({ type }) => type, isWide: true },
+    { title: 'ID', cellValue: ({ id }) => id },
+    { title: 'READ', cellValue: ({ read }) => (read ? 'yes' : 'no') },
+    { title: 'SEVERITY', cellValue: ({ severity }) => severity, format: 'state' },
+    { title: 'TYPE', cellValue: ({ type }) => type, isWide: true },
     // Isolating characters would be printed as escapes.
-    { title: 'TITLE', of: ({ title }) => title.replaceAll(/[\u2068\u2069]/g, ''), isFlexible: true },
-    { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+    { title: 'TITLE', cellValue: ({ title }) => title.replaceAll(/[\u2068\u2069]/g, ''), isFlexible: true },
+    { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
   ])
 }
 

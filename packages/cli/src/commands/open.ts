@@ -108,12 +108,12 @@ function openBrowser(url: string): Promise<boolean> {
     const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true, shell: false })
     // Some programs exit after they open the page; others are the browser and run until the user closes it.
     const timer = setTimeout(() => resolve(true), browserStartMs)
-    const end = (isOpen: boolean): void => {
+    const finish = (isOpen: boolean): void => {
       clearTimeout(timer)
       resolve(isOpen)
     }
-    child.on('error', () => end(false))
-    child.on('exit', (code) => end(code === 0))
+    child.on('error', () => finish(false))
+    child.on('exit', (code) => finish(code === 0))
     child.unref()
   })
 }

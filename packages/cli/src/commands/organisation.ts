@@ -13,10 +13,10 @@ export function addOrganisationCommands(program: Command): void {
       const api = connect()
       const read = (query: Paging) => unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
       await showList(options, await readList({ limit, ...(all && { all }) }, read), [
-        { title: 'ID', of: ({ id }) => id },
-        { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-        { title: 'PLATFORM', of: ({ isPlatform }) => (isPlatform ? 'yes' : 'no') },
-        { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+        { title: 'ID', cellValue: ({ id }) => id },
+        { title: 'NAME', cellValue: ({ name }) => name, isFlexible: true },
+        { title: 'PLATFORM', cellValue: ({ isPlatform }) => (isPlatform ? 'yes' : 'no') },
+        { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
       ])
     },
   )
@@ -28,10 +28,10 @@ export function addOrganisationCommands(program: Command): void {
     .option('--max-token-lifetime-days <days>', 'longest lifetime of new API tokens, or none', parseDays)
     .option('--default-token-lifetime-days <days>', 'lifetime of API tokens without --expires-at, or none', parseDays)
     .option('--job-retention-days <days>', 'days after which ended jobs are removed', wholeNumber(1, 3650))
-    .action(settings)
+    .action(showOrChangeSettings)
   addCommand(organisation, 'usage', 'show how much of its quotas your organisation uses', [
     'plat organisation usage',
-  ]).action(usage)
+  ]).action(showUsage)
   addCommand(organisation, 'quota <id>', 'change the quotas of an organisation, or give it the defaults again', [
     'plat organisation quota org_01… --clusters 500 --active-jobs 2000',
     'plat organisation quota org_01… --clusters default',
@@ -70,29 +70,29 @@ const givenValues = (values: Record<string, number | string | undefined>): Recor
 
 type Quotas = { [Name in keyof Schemas['OrganisationQuotas']]?: number | string }
 
-async function usage(options: PrintOptions): Promise<void> {
+async function showUsage(options: PrintOptions): Promise<void> {
   const quotas = await unwrap(connect().GET('/api/v1/organisation/usage'))
   const items = Object.entries(quotas).map(([resource, { used, limit }]) => ({ resource, used, limit }))
   if (options.json) return showOne(options, quotas)
   await showList(options, { items }, [
-    { title: 'RESOURCE', of: ({ resource }) => resource },
-    { title: 'USED', of: ({ used }) => String(used) },
-    { title: 'LIMIT', of: ({ limit }) => String(limit) },
+    { title: 'RESOURCE', cellValue: ({ resource }) => resource },
+    { title: 'USED', cellValue: ({ used }) => String(used) },
+    { title: 'LIMIT', cellValue: ({ limit }) => String(limit) },
   ])
 }
 
-interface Settings extends PrintOptions {
+interface SettingsOptions extends PrintOptions {
   maxTokenLifetimeDays?: number | string
   defaultTokenLifetimeDays?: number | string
   jobRetentionDays?: number
 }
 
-async function settings({
+async function showOrChangeSettings({
   maxTokenLifetimeDays,
   defaultTokenLifetimeDays,
   jobRetentionDays,
   ...options
-}: Settings): Promise<void> {
+}: SettingsOptions): Promise<void> {
   const body = {
     ...givenValues({ maxTokenLifetimeDays, defaultTokenLifetimeDays }),
     ...(jobRetentionDays !== undefined && { jobRetentionDays }),

@@ -17,24 +17,24 @@ import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 type RelayUpdate = Schemas['RelayUpdate']
 
 const columns: Column<RelayUpdate>[] = [
-  { title: 'ID', of: ({ id }) => id },
-  { title: 'VERSION', of: ({ version }) => version, isFlexible: 'middle' },
-  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-  { title: 'DONE', of: ({ counts, resolvedCount }) => `${counts.completed}/${resolvedCount}` },
-  { title: 'PENDING', of: ({ counts }) => counts.pending, isWide: true },
-  { title: 'ROLLED BACK', of: ({ counts }) => counts.rolledBack },
-  { title: 'SKIPPED', of: ({ counts }) => counts.skipped, isWide: true },
-  { title: 'BY', of: ({ createdBy }) => createdBy.username, isFlexible: 'middle', isWide: true },
-  { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+  { title: 'ID', cellValue: ({ id }) => id },
+  { title: 'VERSION', cellValue: ({ version }) => version, isFlexible: 'middle' },
+  { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+  { title: 'DONE', cellValue: ({ counts, resolvedCount }) => `${counts.completed}/${resolvedCount}` },
+  { title: 'PENDING', cellValue: ({ counts }) => counts.pending, isWide: true },
+  { title: 'ROLLED BACK', cellValue: ({ counts }) => counts.rolledBack },
+  { title: 'SKIPPED', cellValue: ({ counts }) => counts.skipped, isWide: true },
+  { title: 'BY', cellValue: ({ createdBy }) => createdBy.username, isFlexible: 'middle', isWide: true },
+  { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
 ]
 
 const clusterStatuses = ['Pending', 'Offered', 'Completed', 'RolledBack', 'Skipped'] as const
 
 const clusterColumns: Column<Schemas['RelayUpdateCluster']>[] = [
-  { title: 'ID', of: ({ clusterId }) => clusterId, isWide: true },
-  { title: 'NAME', of: ({ clusterId, name }) => name || clusterId, isFlexible: true },
-  { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-  { title: 'REASON', of: ({ reason }) => reason, isFlexible: true },
+  { title: 'ID', cellValue: ({ clusterId }) => clusterId, isWide: true },
+  { title: 'NAME', cellValue: ({ clusterId, name }) => name || clusterId, isFlexible: true },
+  { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+  { title: 'REASON', cellValue: ({ reason }) => reason, isFlexible: true },
 ]
 
 interface UpdateOptions extends PrintOptions {
@@ -126,13 +126,13 @@ async function follow(api: Api, id: string, { json }: PrintOptions): Promise<num
     const { pending, offered, completed, rolledBack, skipped } = update.counts
     if (update.status !== 'Running') {
       progress.clear()
-      const counts = `${completed} completed, ${rolledBack} rolled back, ${skipped} skipped, ${pending + offered} not updated`
-      await (json ? writeJson(update) : write(`${id} ${update.status}: ${counts}\n`))
+      const countsText = `${completed} completed, ${rolledBack} rolled back, ${skipped} skipped, ${pending + offered} not updated`
+      await (json ? writeJson(update) : write(`${id} ${update.status}: ${countsText}\n`))
       if (update.statusReason !== undefined) say(cellOf(update.statusReason))
       return update.status === 'Completed' && rolledBack === 0 ? exitCodes.ok : exitCodes.refused
     }
     const note = `${offered} installing, ${rolledBack} rolled back`
-    progress.update({ total: update.resolvedCount, ended: completed + rolledBack + skipped, note })
+    progress.update({ total: update.resolvedCount, endedCount: completed + rolledBack + skipped, note })
     await sleep(pauseMs)
   }
 }

@@ -62,11 +62,11 @@ export function addRunCommand(program: Command): void {
       const script = await scriptOf(options.file, words, options)
       const api = connectToFollow()
       const clusters = await selectClusters(api, options)
-      const [only] = clusters
-      if (only === undefined)
+      const [onlyCluster] = clusters
+      if (onlyCluster === undefined)
         throw new CliError('refused', 'No matching clusters. See: plat cluster list --show-labels')
       process.exitCode = await (clusters.length === 1 && !options.group
-        ? runOnOne(api, await findCluster(api, only.id), script, options)
+        ? runOnOne(api, await findCluster(api, onlyCluster.id), script, options)
         : runOnMany(api, clusters, script, options))
     })
 }

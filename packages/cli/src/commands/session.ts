@@ -43,14 +43,19 @@ export function addSessionCommands(program: Command): void {
   )
 }
 
-async function login({ server: named, username: given, passwordStdin, json }: LoginOptions): Promise<void> {
-  const { name, server } = loginTarget(named)
+async function login({
+  server: givenServer,
+  username: givenUsername,
+  passwordStdin,
+  json,
+}: LoginOptions): Promise<void> {
+  const { name, server } = loginTarget(givenServer)
   if (isExposed(server)) say(`Warning: passwords and tokens are sent unencrypted to ${server}. Use https.`)
   // This fails before the sign-in if the session cannot be stored.
   await withLock(name, async () => {})
-  const username = given ?? (await askRequired('Username: '))
+  const username = givenUsername ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
-  const api = anonymousClient(server, { seconds: 8 })
+  const api = anonymousClient(server, { retrySeconds: 8 })
   const tokenSet = await unwrap(api.POST('/api/v1/auth/login', { body })).catch(async (error: unknown) => {
     if (isApiRejection(error, 'invalid_credentials') && (await isNotSetUp(api)))
       throw new CliError('refused', `The platform is not set up yet. Open ${server} in a browser.`)
@@ -76,26 +81,26 @@ const isNotSetUp = async (api: Api): Promise<boolean> =>
  * Chooses the context of a sign-in. Another server gets its own context, so that the session of the current context is
  * kept. Throws `CliError` if the requested context belongs to another server.
  */
-function loginTarget(given: string | undefined): { name: string; server: string } {
+function loginTarget(givenServer: string | undefined): { name: string; server: string } {
   const name = selectedContextName()
   const context = readContext(name)
-  const server = serverOf(given ?? environmentServer() ?? context?.server ?? defaultServer)
+  const server = serverOf(givenServer ?? environmentServer() ?? context?.server ?? defaultServer)
   if (context === undefined || context.server === server) return { name, server }
   if (requestedContextName() !== undefined) {
-    const next = `Add another one: plat context add NAME --server ${server}`
-    throw new CliError('usage', `The context ${name} belongs to ${context.server}. ${next}`)
+    const nextStep = `Add another one: plat context add NAME --server ${server}`
+    throw new CliError('usage', `The context ${name} belongs to ${context.server}. ${nextStep}`)
   }
   const host = new URL(server).host
     .replaceAll(/[^\w.-]+/g, '-')
     .replace(/^[^A-Za-z0-9]+/, '')
     .slice(0, 50)
   const names = contextNames()
-  const known = names.find((each) => readContext(each)?.server === server)
-  const numbered = (index: number): string => (index === 0 ? host : `${host}-${index + 1}`)
-  const free = Array.from({ length: names.length + 1 }, (_, index) => numbered(index)).find(
+  const knownName = names.find((each) => readContext(each)?.server === server)
+  const numberedName = (index: number): string => (index === 0 ? host : `${host}-${index + 1}`)
+  const freeName = Array.from({ length: names.length + 1 }, (_, index) => numberedName(index)).find(
     (each) => !names.includes(each),
   )
-  return { name: known ?? free ?? host, server }
+  return { name: knownName ?? freeName ?? host, server }
 }
 
 const isExposed = (server: string): boolean => {
@@ -120,7 +125,9 @@ async function logout({ json }: PrintOptions): Promise<void> {
 /** Ends a session on the platform. If that fails, prints a note and returns false. */
 export async function endSession(name: string, session: Session): Promise<boolean> {
   try {
-    await expectNoBody(authorisedClient(contextCredentials(name, session), { seconds: 2 }).POST('/api/v1/auth/logout'))
+    await expectNoBody(
+      authorisedClient(contextCredentials(name, session), { retrySeconds: 2 }).POST('/api/v1/auth/logout'),
+    )
     return true
   } catch (error) {
     if (error instanceof CliError && error.exitCode === exitCodes.notSignedIn) return true

@@ -9,9 +9,9 @@ export function addSiteCommands(program: Command): void {
   const site = program.command('site').description('sites of clusters')
   addTableCommand(site, 'list', 'list sites').action(async (options: PrintOptions) =>
     showList(options, await unwrap(connect().GET('/api/v1/sites')), [
-      { title: 'ID', of: ({ id }) => id },
-      { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-      { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+      { title: 'ID', cellValue: ({ id }) => id },
+      { title: 'NAME', cellValue: ({ name }) => name, isFlexible: true },
+      { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
     ]),
   )
   addCommand(site, 'create <name>', 'create a site').action(async (name: string, options: PrintOptions) =>

@@ -12,11 +12,11 @@ export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('your API tokens, for automation')
   addTableCommand(token, 'list', 'list API tokens').action(async (options: PrintOptions) => {
     await showList(options, await unwrap(connect().GET('/api/v1/users/me/tokens')), [
-      { title: 'ID', of: ({ id }) => id },
-      { title: 'NAME', of: ({ name }) => name, isFlexible: true },
-      { title: 'EXPIRES', of: ({ expiresAt }) => expiresAt, as: 'expiry' },
-      { title: 'LAST USED', of: ({ lastUsedAt }) => lastUsedAt, as: 'age' },
-      { title: 'PERMISSIONS', of: ({ permissions }) => permissions, isFlexible: true },
+      { title: 'ID', cellValue: ({ id }) => id },
+      { title: 'NAME', cellValue: ({ name }) => name, isFlexible: true },
+      { title: 'EXPIRES', cellValue: ({ expiresAt }) => expiresAt, format: 'expiry' },
+      { title: 'LAST USED', cellValue: ({ lastUsedAt }) => lastUsedAt, format: 'age' },
+      { title: 'PERMISSIONS', cellValue: ({ permissions }) => permissions, isFlexible: true },
     ])
   })
   addCommand(token, 'create <name>', 'create an API token; prints it once', [
@@ -34,19 +34,19 @@ export function addTokenCommands(program: Command): void {
   })
 }
 
-interface Creation extends PrintOptions {
+interface CreateOptions extends PrintOptions {
   permission?: Token['permissions']
   expiresAt?: string
 }
 
-async function create(name: string, { permission: permissions, expiresAt, json }: Creation): Promise<void> {
+async function create(name: string, { permission: permissions, expiresAt, json }: CreateOptions): Promise<void> {
   const body = {
     name,
     ...(permissions && { permissions }),
     ...(expiresAt !== undefined && { expiresAt: expiresAt === 'never' ? null : expiresAt }),
   }
-  const created = await unwrap(connect().POST('/api/v1/users/me/tokens', { body }))
-  if (json) return writeJson(created)
-  say(`${created.id} has ${created.permissions.join(', ')}. The token is shown once:`)
-  await write(`${created.token}\n`)
+  const createdToken = await unwrap(connect().POST('/api/v1/users/me/tokens', { body }))
+  if (json) return writeJson(createdToken)
+  say(`${createdToken.id} has ${createdToken.permissions.join(', ')}. The token is shown once:`)
+  await write(`${createdToken.token}\n`)
 }

@@ -36,21 +36,21 @@ export function addUpdateCommands(program: Command): void {
 const readCheck = (api: Api) => unwrap(api.GET('/api/v1/platform/updates/check'))
 
 async function check({ json }: PrintOptions): Promise<void> {
-  const found = await readCheck(connect())
-  await showOne({ ...(json && { json }) }, found)
+  const updateCheck = await readCheck(connect())
+  await showOne({ ...(json && { json }) }, updateCheck)
   if (json) return
-  const { updateAvailable, latestVersion, jobId } = found
+  const { updateAvailable, latestVersion, jobId } = updateCheck
   if (jobId !== undefined) say(`An update is running. See: plat job get ${cellOf(jobId)}`)
   else if (updateAvailable) say(`Next: plat update apply ${cellOf(latestVersion)}`)
 }
 
 async function apply(version: string | undefined, options: UpdateOptions & { force?: true }): Promise<void> {
   const api = connectToFollow()
-  const found = await readCheck(api)
-  const { currentVersion, latestVersion, updateAvailable } = found
+  const updateCheck = await readCheck(api)
+  const { currentVersion, latestVersion, updateAvailable } = updateCheck
   if (version === undefined && !updateAvailable) {
-    if (options.json) return showOne({ json: options.json }, found)
-    for (const { version, reason } of found.refused) say(`${cellOf(version)} cannot be applied: ${reason}`)
+    if (options.json) return showOne({ json: options.json }, updateCheck)
+    for (const { version, reason } of updateCheck.refused) say(`${cellOf(version)} cannot be applied: ${reason}`)
     return say(`${cellOf(currentVersion)} is up to date.`)
   }
   const targetVersion = version ?? latestVersion
@@ -75,15 +75,15 @@ const confirmOptions = ({ yes }: UpdateOptions) => ({ ...(yes && { yes }) })
 const forceOption = ({ force }: { force?: true }) => ({ ...(force && { force }) })
 
 async function follow(api: Api, body: Schemas['UpdateRequest'], { wait, json }: UpdateOptions): Promise<void> {
-  const shown = { ...(json && { json }) }
+  const printOptions = { ...(json && { json }) }
   const jobId = await requestUpdate(api, body)
   if (jobId === undefined) {
     const { action, targetVersion = '' } = body
     if (!json) say(`${cellOf(targetVersion)} is already active.`)
-    return showOne(shown, { action, targetVersion, status: 'Completed' })
+    return showOne(printOptions, { action, targetVersion, status: 'Completed' })
   }
-  if (!wait) return showOne(shown, { ...body, jobId, status: 'InProgress' })
-  process.exitCode = await followOperation(api, jobId, shown)
+  if (!wait) return showOne(printOptions, { ...body, jobId, status: 'InProgress' })
+  process.exitCode = await followOperation(api, jobId, printOptions)
 }
 
 // Requests an update and returns its job id, or undefined if the version is already active. A rejection may follow an

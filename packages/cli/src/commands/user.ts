@@ -18,13 +18,17 @@ export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the organisation')
   addListCommand(user, 'list', 'list users').action(async ({ limit, all, ...options }: PrintOptions & Extent) =>
     showList(options, await listUsers(connect(), { limit, ...(all && { all }) }), [
-      { title: 'ID', of: ({ id }) => id, isWide: true },
-      { title: 'USERNAME', of: ({ username }) => username, isFlexible: 'middle' },
-      { title: 'NAME', of: ({ displayName }) => displayName, isFlexible: true, isWide: true },
-      { title: 'EMAIL', of: ({ email }) => email, isFlexible: 'middle' },
-      { title: 'ROLES', of: ({ roles }) => roles, isFlexible: true },
-      { title: 'STATUS', of: ({ suspendedAt }) => (suspendedAt === undefined ? 'Active' : 'Suspended'), as: 'state' },
-      { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+      { title: 'ID', cellValue: ({ id }) => id, isWide: true },
+      { title: 'USERNAME', cellValue: ({ username }) => username, isFlexible: 'middle' },
+      { title: 'NAME', cellValue: ({ displayName }) => displayName, isFlexible: true, isWide: true },
+      { title: 'EMAIL', cellValue: ({ email }) => email, isFlexible: 'middle' },
+      { title: 'ROLES', cellValue: ({ roles }) => roles, isFlexible: true },
+      {
+        title: 'STATUS',
+        cellValue: ({ suspendedAt }) => (suspendedAt === undefined ? 'Active' : 'Suspended'),
+        format: 'state',
+      },
+      { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
     ]),
   )
   addCommand(user, 'get <user>', 'show a user by name or id').action(async (nameOrId: string, options: PrintOptions) =>
@@ -51,10 +55,10 @@ const listUsers = (api: Api, extent: Extent) =>
 /** Reads the names of at most 20 users, by id. Users that the caller cannot read are omitted. */
 export async function userNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
   const read = [...new Set(ids)].filter((id) => id.startsWith('user_')).slice(0, maxNames)
-  const found = await Promise.all(
+  const foundUsers = await Promise.all(
     read.map(async (id) => (await api.GET('/api/v1/users/{id}', { params: { path: { id } } })).data),
   )
-  return new Map(found.flatMap((user) => (user === undefined ? [] : [[user.id, user.username] as const])))
+  return new Map(foundUsers.flatMap((user) => (user === undefined ? [] : [[user.id, user.username] as const])))
 }
 
 const maxNames = 20
@@ -62,34 +66,34 @@ const maxNames = 20
 export async function findUser(api: Api, nameOrId: string): Promise<User> {
   if (nameOrId.startsWith('user_')) return unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: nameOrId } } }))
   const { items } = await listUsers(api, { limit: Infinity, all: true })
-  const found = items.find(({ username }) => foldCase(username) === foldCase(nameOrId))
-  if (found === undefined) throw new CliError('refused', `No user named ${cellOf(nameOrId)}. See: plat user list`)
-  return found
+  const foundUser = items.find(({ username }) => foldCase(username) === foldCase(nameOrId))
+  if (foundUser === undefined) throw new CliError('refused', `No user named ${cellOf(nameOrId)}. See: plat user list`)
+  return foundUser
 }
 
 /** Converts a name for a case-insensitive comparison, in the same way as the platform. */
 const foldCase = (name: string): string => name.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFC')
 
-interface Creation extends PrintOptions {
+interface CreateOptions extends PrintOptions {
   email: string
   role: Role[]
   organisation?: string
   passwordStdin?: true
 }
 
-async function create(username: string, options: Creation): Promise<void> {
+async function create(username: string, options: CreateOptions): Promise<void> {
   const { email, role: roles, organisation: organisationId } = options
   const password = await newPassword(options.passwordStdin)
   const body = { username, email, roles, password, ...(organisationId !== undefined && { organisationId }) }
   await showOne(options, await unwrap(connect().POST('/api/v1/users', { body })))
 }
 
-interface Update extends PrintOptions {
+interface UpdateOptions extends PrintOptions {
   email?: string
   role?: Role[]
 }
 
-async function update(nameOrId: string, { email, role: roles, ...options }: Update): Promise<void> {
+async function update(nameOrId: string, { email, role: roles, ...options }: UpdateOptions): Promise<void> {
   if (email === undefined && roles === undefined) throw new CliError('usage', 'Specify a change: --email or --role.')
   const api = connect()
   const { id } = await findUser(api, nameOrId)

@@ -15,12 +15,12 @@ export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('deliver events to your endpoints')
   addTableCommand(webhook, 'list', 'list webhooks').action(async (options: PrintOptions) =>
     showList(options, await unwrap(connect().GET('/api/v1/webhooks')), [
-      { title: 'ID', of: ({ id }) => id },
-      { title: 'URL', of: ({ url }) => url, isFlexible: 'middle' },
-      { title: 'EVENTS', of: ({ events }) => events, isFlexible: true },
-      { title: 'ENABLED', of: ({ enabled }) => (enabled ? 'yes' : 'no') },
-      { title: 'FAILURES', of: ({ failureCount }) => failureCount },
-      { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+      { title: 'ID', cellValue: ({ id }) => id },
+      { title: 'URL', cellValue: ({ url }) => url, isFlexible: 'middle' },
+      { title: 'EVENTS', cellValue: ({ events }) => events, isFlexible: true },
+      { title: 'ENABLED', cellValue: ({ enabled }) => (enabled ? 'yes' : 'no') },
+      { title: 'FAILURES', cellValue: ({ failureCount }) => failureCount },
+      { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
     ]),
   )
   addCommand(webhook, 'create <url>', 'create a webhook; prints its secret once', [
@@ -46,7 +46,7 @@ export function addWebhookCommands(program: Command): void {
   addCommand(webhook, 'test <id>', 'send a test event to a webhook').action(async (id: string, options: PrintOptions) =>
     showOne(options, await unwrap(connect().POST(`${path}/test`, { params: { path: { id } } }))),
   )
-  addListCommand(webhook, 'deliveries <id>', 'list deliveries').action(deliveries)
+  addListCommand(webhook, 'deliveries <id>', 'list deliveries').action(listDeliveries)
   addCommand(webhook, 'redeliver <id> <delivery>', 'deliver an event again').action(
     async (id: string, deliveryId: string, options: PrintOptions) => {
       const call = connect().POST(`${path}/deliveries/{deliveryId}/redeliver`, { params: { path: { id, deliveryId } } })
@@ -59,23 +59,23 @@ export function addWebhookCommands(program: Command): void {
   })
 }
 
-const setEnabled = (enabled: boolean) => async (id: string, options: PrintOptions) =>
-  showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body: { enabled } })))
+const setEnabled = (isEnabled: boolean) => async (id: string, options: PrintOptions) =>
+  showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body: { enabled: isEnabled } })))
 
-async function deliveries(id: string, { limit, all, ...options }: PrintOptions & Extent): Promise<void> {
+async function listDeliveries(id: string, { limit, all, ...options }: PrintOptions & Extent): Promise<void> {
   const api = connect()
   const read = (query: Paging) => unwrap(api.GET(`${path}/deliveries`, { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
-    { title: 'ID', of: (delivery) => delivery.id },
-    { title: 'STATUS', of: ({ status }) => status, as: 'state' },
-    { title: 'EVENT', of: ({ eventType }) => eventType, isFlexible: true },
-    { title: 'ATTEMPTS', of: ({ attempts }) => attempts.length },
+    { title: 'ID', cellValue: (delivery) => delivery.id },
+    { title: 'STATUS', cellValue: ({ status }) => status, format: 'state' },
+    { title: 'EVENT', cellValue: ({ eventType }) => eventType, isFlexible: true },
+    { title: 'ATTEMPTS', cellValue: ({ attempts }) => attempts.length },
     {
       title: 'LAST RESPONSE',
-      of: ({ attempts }) => attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error,
+      cellValue: ({ attempts }) => attempts.at(-1)?.statusCode ?? attempts.at(-1)?.error,
       isFlexible: true,
     },
-    { title: 'NEXT ATTEMPT', of: ({ nextAttemptAt }) => nextAttemptAt, as: 'expiry', isWide: true },
-    { title: 'CREATED', of: ({ createdAt }) => createdAt, as: 'age' },
+    { title: 'NEXT ATTEMPT', cellValue: ({ nextAttemptAt }) => nextAttemptAt, format: 'expiry', isWide: true },
+    { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
   ])
 }

@@ -19,12 +19,12 @@ ${completions.flatMap(linesOf).join('\n')}
 `
 
 function linesOf({ path, words, choices, hasContexts }: CommandCompletions): string[] {
-  const at = `complete -c plat -n ${quote(`__plat_at "${path}"`)}`
+  const completePrefix = `complete -c plat -n ${quote(`__plat_at "${path}"`)}`
   const lines = words.map(({ text, description }) => {
     const named = choices.find(({ option }) => option === text)?.values.join(' ')
     const values = text === '--context' ? `(${contextNamesCommand})` : named
     const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-f -a ${text}`
-    return `${at} ${word}${values === undefined ? '' : ` -x -a ${quote(values)}`} -d ${quote(description)}`
+    return `${completePrefix} ${word}${values === undefined ? '' : ` -x -a ${quote(values)}`} -d ${quote(description)}`
   })
-  return hasContexts ? [...lines, `${at} -f -a ${quote(`(${contextNamesCommand})`)}`] : lines
+  return hasContexts ? [...lines, `${completePrefix} -f -a ${quote(`(${contextNamesCommand})`)}`] : lines
 }

@@ -24,8 +24,8 @@ export function readBatchFile(text: string): BatchFile {
   const fields = fieldsOf(parseBatch(text.replace(/^\uFEFF/, '')))
   const { jobs } = fields
   if (!Array.isArray(jobs) || jobs.length === 0) throw new CliError('usage', 'The batch has no jobs. Add at least one.')
-  const unknown = Object.keys(fields).find((name) => !batchFields.has(name))
-  if (unknown !== undefined) throw batchError(`has an unknown field ${cellOf(unknown)}`)
+  const unknownField = Object.keys(fields).find((name) => !batchFields.has(name))
+  if (unknownField !== undefined) throw batchError(`has an unknown field ${cellOf(unknownField)}`)
   return {
     entries: jobs.map((job: unknown, index) => entryOf(job, index + 1)),
     limits: {
@@ -43,18 +43,26 @@ type ErrorFactory = (problem: string) => CliError
 const batchError: ErrorFactory = (problem) => new CliError('usage', `The batch ${problem}.`)
 
 // Ignoring an invalid limit would run more jobs, or run them longer, than intended.
-function numberOf<Name extends string>(fields: Fields, name: Name, fault: ErrorFactory): { [name in Name]?: number } {
+function numberOf<Name extends string>(
+  fields: Fields,
+  name: Name,
+  createError: ErrorFactory,
+): { [name in Name]?: number } {
   const value = fields[name]
   if (value === undefined) return {}
-  if (typeof value !== 'number') throw fault(`has a ${name} that is not a number`)
+  if (typeof value !== 'number') throw createError(`has a ${name} that is not a number`)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to `string`
   return { [name]: value } as { [name in Name]?: number }
 }
 
-function textOf<Name extends string>(fields: Fields, name: Name, fault: ErrorFactory): { [name in Name]?: string } {
+function textOf<Name extends string>(
+  fields: Fields,
+  name: Name,
+  createError: ErrorFactory,
+): { [name in Name]?: string } {
   const value = fields[name]
   if (value === undefined) return {}
-  if (typeof value !== 'string') throw fault(`has a ${name} that is not a string`)
+  if (typeof value !== 'string') throw createError(`has a ${name} that is not a string`)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to `string`
   return { [name]: value } as { [name in Name]?: string }
 }
@@ -81,11 +89,11 @@ function parseBatch(text: string): unknown {
   }
 }
 
-function lineOf(line: string, number: number): unknown {
+function lineOf(line: string, lineNumber: number): unknown {
   try {
     return JSON.parse(line)
   } catch (error) {
-    throw new CliError('usage', `Line ${number} of the batch is not valid JSON: ${messageOf(error)}`, error)
+    throw new CliError('usage', `Line ${lineNumber} of the batch is not valid JSON: ${messageOf(error)}`, error)
   }
 }
 
@@ -99,21 +107,24 @@ const jobFields = new Set([
   'timeoutSeconds',
 ])
 
-function entryOf(job: unknown, number: number): Entry {
+function entryOf(job: unknown, jobNumber: number): Entry {
   const fields = isFields(job) ? job : {}
-  const fault = (problem: string) => new CliError('usage', `Job ${number} of the batch ${problem}.`)
-  const unknown = Object.keys(fields).find((name) => !jobFields.has(name))
-  if (unknown !== undefined) throw fault(`has an unknown field ${cellOf(unknown)}`)
+  const createError = (problem: string) => new CliError('usage', `Job ${jobNumber} of the batch ${problem}.`)
+  const unknownField = Object.keys(fields).find((name) => !jobFields.has(name))
+  if (unknownField !== undefined) throw createError(`has an unknown field ${cellOf(unknownField)}`)
   const { cluster, clusterId = cluster, type = 'InvokeScript' } = fields
-  const payload = payloadOf(fields, fault)
-  if (typeof clusterId !== 'string' || clusterId === '') throw fault('has no cluster: set "cluster" or "clusterId"')
-  if (payload === undefined) throw fault('has no script: set "script", or "payload" with a "script"')
-  if (typeof type !== 'string') throw fault('has a type that is not a string')
-  return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', fault) } }
+  const payload = payloadOf(fields, createError)
+  if (typeof clusterId !== 'string' || clusterId === '')
+    throw createError('has no cluster: set "cluster" or "clusterId"')
+  if (payload === undefined) throw createError('has no script: set "script", or "payload" with a "script"')
+  if (typeof type !== 'string') throw createError('has a type that is not a string')
+  return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', createError) } }
 }
 
-function payloadOf(fields: Fields, fault: ErrorFactory): Payload | undefined {
-  const given = isFields(fields['payload']) ? fields['payload'] : {}
-  const script = fields['script'] ?? given['script']
-  return typeof script === 'string' ? { ...given, ...numberOf(fields, 'timeoutSeconds', fault), script } : undefined
+function payloadOf(fields: Fields, createError: ErrorFactory): Payload | undefined {
+  const givenPayload = isFields(fields['payload']) ? fields['payload'] : {}
+  const script = fields['script'] ?? givenPayload['script']
+  return typeof script === 'string'
+    ? { ...givenPayload, ...numberOf(fields, 'timeoutSeconds', createError), script }
+    : undefined
 }

@@ -35,7 +35,7 @@ export async function followBatches(
   batches: readonly AcceptedBatch[],
   listener: BatchListener,
 ): Promise<void> {
-  const pauseFactor = (jobs: number): number => Math.max(1, batches.length / 3, jobs / 200)
+  const pauseFactor = (jobCount: number): number => Math.max(1, batches.length / 3, jobCount / 200)
   await Promise.all(batches.map((batch) => followBatch(api, batch, listener, pauseFactor(batch.jobIds.length))))
 }
 

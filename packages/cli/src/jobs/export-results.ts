@@ -17,7 +17,7 @@ export async function exportResults(api: Api, batchId: string, format: (typeof e
     unwrap(api.GET('/api/v1/jobs/batch/{batchId}/results', { params: { path: { batchId }, query } }))
   for await (const page of pagesOf(read, Infinity, (count) => (total = count))) {
     results.push(...page)
-    progress.update({ total, ended: results.length, note: 'results read' })
+    progress.update({ total, endedCount: results.length, note: 'results read' })
   }
   progress.clear()
   if (format === 'json') return writeJson({ items: results, totalCount: total })

@@ -24,9 +24,9 @@ export async function printGroups(
   { json }: PrintOptions,
   knownNames?: ReadonlyMap<string, string>,
 ): Promise<void> {
-  const merged = mergeGroups(await Promise.all(batchIds.map((id) => groupsOf(api, id))))
-  if (json) return writeJson(merged)
-  const { groups, pending } = merged
+  const mergedGroups = mergeGroups(await Promise.all(batchIds.map((id) => groupsOf(api, id))))
+  if (json) return writeJson(mergedGroups)
+  const { groups, pending } = mergedGroups
   const listed = groups.slice(0, maxNamed).flatMap(({ clusterIds }) => clusterIds.slice(0, maxNames))
   const names = knownNames ?? (await namesOf(api, listed))
   for (const group of groups) await write(textOf(group, names))
@@ -36,20 +36,20 @@ export async function printGroups(
 
 function textOf(group: Group, names: ReadonlyMap<string, string>): string {
   const { count, clusterIds, sample, sampleTruncated = false } = group
-  const shown = clusterIds.slice(0, maxNames).map((id) => cellOf(names.get(id) ?? id))
-  const more = count > shown.length ? ` and ${count - shown.length} more` : ''
-  const heading = `${count} ${endOf(group)}: ${shown.join(', ')}${more}\n`
+  const shownNames = clusterIds.slice(0, maxNames).map((id) => cellOf(names.get(id) ?? id))
+  const moreText = count > shownNames.length ? ` and ${count - shownNames.length} more` : ''
+  const heading = `${count} ${describeEnd(group)}: ${shownNames.join(', ')}${moreText}\n`
   return heading + (sample === undefined ? '' : excerpt(sample, sampleTruncated))
 }
 
-function endOf({ status, statusReason, exitCode }: Group): string {
+function describeEnd({ status, statusReason, exitCode }: Group): string {
   const reason = statusReason === undefined || statusReason === 'exit_nonzero' ? '' : ` ${statusReason}`
   return `${status}${reason}${exitCode === null ? '' : `, exit code ${exitCode}`}`
 }
 
 function excerpt(sample: string, isTruncated: boolean): string {
   const lines = sanitiseText(sample).replace(/\n$/, '').split('\n')
-  const shown = lines.slice(0, maxLines).map((line) => `  | ${line}\n`)
+  const shownLines = lines.slice(0, maxLines).map((line) => `  | ${line}\n`)
   const isCut = isTruncated || lines.length > maxLines
-  return sample === '' ? '  (no output)\n' : `${shown.join('')}${isCut ? '  | …\n' : ''}`
+  return sample === '' ? '  (no output)\n' : `${shownLines.join('')}${isCut ? '  | …\n' : ''}`
 }

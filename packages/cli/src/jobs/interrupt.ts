@@ -9,7 +9,7 @@ const samePressMs = 400
  * have ended.
  */
 export class Interrupt implements Disposable {
-  #lastMs = -Infinity
+  #lastPressMs = -Infinity
   #cancel: (() => Promise<void>) | undefined
   isRequested = false
 
@@ -28,8 +28,8 @@ export class Interrupt implements Disposable {
   }
 
   readonly #onSignal = (): void => {
-    const isSamePress = performance.now() - this.#lastMs < samePressMs
-    this.#lastMs = performance.now()
+    const isSamePress = performance.now() - this.#lastPressMs < samePressMs
+    this.#lastPressMs = performance.now()
     if (isSamePress) return
     if (this.isRequested) process.exit(exitCodes.interrupted)
     this.isRequested = true

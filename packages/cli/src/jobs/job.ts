@@ -55,9 +55,9 @@ export async function endedOutput(api: Api, { id, result }: Job): Promise<Buffer
     const headers = { accept: 'application/octet-stream' }
     const call = api.GET('/api/v1/jobs/{id}/output', { params, headers, parseAs: 'arrayBuffer' })
     parts.push(Buffer.from(await unwrap(call)))
-    const { headers: received } = (await call).response
-    if (!received.has('link')) return Buffer.concat(parts)
-    offset = Number(received.get('x-next-offset'))
+    const { headers: receivedHeaders } = (await call).response
+    if (!receivedHeaders.has('link')) return Buffer.concat(parts)
+    offset = Number(receivedHeaders.get('x-next-offset'))
   }
 }
 
@@ -69,7 +69,7 @@ export function exitCodeOf({ status, result }: Pick<Job, 'status' | 'result'>): 
   return code > 0 && code < 256 ? code : code & 255 || exitCodes.refused
 }
 
-export function endOf({ status, statusReason, result }: Pick<Job, 'status' | 'statusReason' | 'result'>): string {
+export function describeEnd({ status, statusReason, result }: Pick<Job, 'status' | 'statusReason' | 'result'>): string {
   if (statusReason === undefined || statusReason === 'exit_nonzero')
     return `${status}, exit code ${result?.exitCode ?? '-'}`
   return `${status}: ${statusReason}`

@@ -12,10 +12,10 @@ const pauseMs = 300
  * Waits for an operation and prints its steps as they end, or with `json` only the ended job. Returns the exit code.
  */
 export async function followOperation(api: Api, id: string, { json }: PrintOptions): Promise<number> {
-  const printed = new Set<string>()
+  const printedSteps = new Set<string>()
   for (;;) {
     const job = await getJob(api, id)
-    if (!json) printSteps(job, printed)
+    if (!json) printSteps(job, printedSteps)
     if (job.completedAt !== undefined) {
       const outcome = job.result?.output ?? job.statusReason ?? ''
       await (json ? writeJson(job) : write(`${job.type} ${job.status}: ${oneLine(outcome)}\n`))
@@ -25,10 +25,10 @@ export async function followOperation(api: Api, id: string, { json }: PrintOptio
   }
 }
 
-function printSteps({ steps = [] }: Job, printed: Set<string>): void {
+function printSteps({ steps = [] }: Job, printedSteps: Set<string>): void {
   for (const { name, status, message } of steps) {
-    if (status === 'Pending' || status === 'Running' || printed.has(name)) continue
-    printed.add(name)
+    if (status === 'Pending' || status === 'Running' || printedSteps.has(name)) continue
+    printedSteps.add(name)
     say(`${name}: ${status}${message === undefined ? '' : ` (${message})`}`)
   }
 }

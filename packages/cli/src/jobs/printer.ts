@@ -20,7 +20,7 @@ const newline = 0x0a
 
 /** How to print output: the first offset, and whether a terminal receives it unchanged. */
 export interface PrinterOptions {
-  from: number
+  fromOffset: number
   isRaw: boolean
 }
 
@@ -34,15 +34,15 @@ function converterFor(stream: Chunk['stream'], isRaw: boolean, keepsReturns: boo
 }
 
 /** Returns a printer without labels. Where output was dropped, it prints a line with the number of bytes. */
-export function rawPrinter({ from, isRaw }: PrinterOptions): OutputPrinter {
-  let expected = from
+export function rawPrinter({ fromOffset, isRaw }: PrinterOptions): OutputPrinter {
+  let expectedOffset = fromOffset
   let lastByte = newline
   const texts = { stdout: converterFor('stdout', isRaw, true), stderr: converterFor('stderr', isRaw, true) }
   return {
     async print({ offset, stream, ...chunk }) {
       const bytes = bytesOf(chunk)
-      if (offset > expected) await writeTo(stream, droppedLine(offset - expected, lastByte !== newline))
-      expected = offset + bytes.length
+      if (offset > expectedOffset) await writeTo(stream, droppedLine(offset - expectedOffset, lastByte !== newline))
+      expectedOffset = offset + bytes.length
       lastByte = bytes.at(-1) ?? lastByte
       await writeTo(stream, texts[stream]?.next(bytes) ?? bytes)
     },
@@ -59,30 +59,34 @@ const droppedLine = (bytes: number, isLineOpen: boolean): string =>
   `${isLineOpen ? '\n' : ''}[… ${bytes} bytes of the output of this job were dropped …]\n`
 
 /** Returns a printer that prefixes each line with the name of its node. */
-export function labelledPrinter({ from, isRaw }: PrinterOptions, nameOf: ReadonlyMap<string, string>): OutputPrinter {
-  let expected = from
-  const open = new Map<string, { chunk: Chunk; bytes: Buffer; text: TerminalText | undefined }>()
+export function labelledPrinter(
+  { fromOffset, isRaw }: PrinterOptions,
+  nameOf: ReadonlyMap<string, string>,
+): OutputPrinter {
+  let expectedOffset = fromOffset
+  const openLines = new Map<string, { chunk: Chunk; bytes: Buffer; text: TerminalText | undefined }>()
   const lines = (chunk: Chunk, bytes: Buffer, text?: TerminalText) => {
-    const shown = text === undefined ? bytes : Buffer.from(text.next(bytes))
-    return writeTo(chunk.stream, labelLines(nameOf.get(chunk.nodeId) ?? chunk.nodeId, shown))
+    const shownBytes = text === undefined ? bytes : Buffer.from(text.next(bytes))
+    return writeTo(chunk.stream, labelLines(nameOf.get(chunk.nodeId) ?? chunk.nodeId, shownBytes))
   }
   return {
     async print(chunk) {
       const key = `${chunk.nodeId} ${chunk.stream}`
       const bytes = bytesOf(chunk)
-      if (chunk.offset > expected) await lines(chunk, Buffer.from(droppedLine(chunk.offset - expected, false)))
-      expected = chunk.offset + bytes.length
-      const { bytes: before, text } = open.get(key) ?? {
+      if (chunk.offset > expectedOffset)
+        await lines(chunk, Buffer.from(droppedLine(chunk.offset - expectedOffset, false)))
+      expectedOffset = chunk.offset + bytes.length
+      const { bytes: before, text } = openLines.get(key) ?? {
         bytes: Buffer.alloc(0),
         text: converterFor(chunk.stream, isRaw, false),
       }
-      const all = Buffer.concat([before, bytes])
-      const end = all.lastIndexOf(newline) + 1
-      open.set(key, { chunk, bytes: all.subarray(end), text })
-      if (end > 0) await lines(chunk, all.subarray(0, end), text)
+      const joinedBytes = Buffer.concat([before, bytes])
+      const end = joinedBytes.lastIndexOf(newline) + 1
+      openLines.set(key, { chunk, bytes: joinedBytes.subarray(end), text })
+      if (end > 0) await lines(chunk, joinedBytes.subarray(0, end), text)
     },
     async end() {
-      for (const { chunk, bytes, text } of open.values()) await lines(chunk, withLineEnd(bytes), text)
+      for (const { chunk, bytes, text } of openLines.values()) await lines(chunk, withLineEnd(bytes), text)
     },
   }
 }

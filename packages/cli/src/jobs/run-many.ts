@@ -12,7 +12,7 @@ import { say, write, writeJsonLine } from '../print/write.ts'
 import { type AcceptedBatch, type BatchCounts, batchesOf, cancelBatch, endedCountOf, followBatches } from './batch.ts'
 import { printGroups } from './groups.ts'
 import { Interrupt } from './interrupt.ts'
-import { endedOutput, endOf, exitCodeOf, getJob, type Job } from './job.ts'
+import { describeEnd, endedOutput, exitCodeOf, getJob, type Job } from './job.ts'
 import { escapeForTerminal, withLineEnd } from './printer.ts'
 import { jobOf, purposeOf, type RunOptions } from './run-one.ts'
 
@@ -86,19 +86,19 @@ class Run {
     } catch (error) {
       const isSelection = this.#options.all ?? this.#options.selector !== undefined
       if (!isSelection || !isApiRejection(error, 'cluster_forbidden')) throw error
-      const existing = await this.#withoutRemoved(clusterIds)
-      if (existing.length === clusterIds.length) throw error
-      if (existing.length > 0) await this.submit(existing, limits)
+      const existingClusterIds = await this.#withoutRemoved(clusterIds)
+      if (existingClusterIds.length === clusterIds.length) throw error
+      if (existingClusterIds.length > 0) await this.submit(existingClusterIds, limits)
     }
   }
 
   async #withoutRemoved(ids: string[]): Promise<string[]> {
-    const existing = await existingIds(this.#api, ids)
-    for (const id of ids.filter((each) => !existing.has(each))) {
+    const existingClusterIds = await existingIds(this.#api, ids)
+    for (const id of ids.filter((each) => !existingClusterIds.has(each))) {
       say(`${cellOf(this.#names.get(id) ?? id)} (${id}) was removed and is skipped.`)
       this.#names.delete(id)
     }
-    return ids.filter((id) => existing.has(id))
+    return ids.filter((id) => existingClusterIds.has(id))
   }
 
   #add(clusterIds: readonly string[], batch: AcceptedBatch): void {
@@ -125,9 +125,9 @@ class Run {
 
   /** Follows the batches that were added since the last call until they have finished. */
   async follow(): Promise<void> {
-    const added = this.#batches.slice(this.#followedCount)
+    const addedBatches = this.#batches.slice(this.#followedCount)
     this.#followedCount = this.#batches.length
-    await followBatches(this.#api, added, {
+    await followBatches(this.#api, addedBatches, {
       onCounts: (batchId, counts) => {
         this.#counts.set(batchId, counts)
         this.#showProgress()
@@ -138,10 +138,11 @@ class Run {
   }
 
   #showProgress(): void {
-    const all = [...this.#counts.values()]
-    const sum = (of: (counts: BatchCounts) => number): number => all.reduce((total, counts) => total + of(counts), 0)
+    const allCounts = [...this.#counts.values()]
+    const sum = (countOf: (counts: BatchCounts) => number): number =>
+      allCounts.reduce((total, counts) => total + countOf(counts), 0)
     const note = `running ${sum(({ running }) => running)}, failed ${sum(({ failed }) => failed)}`
-    this.#progress.update({ total: this.#names.size, ended: sum(endedCountOf), note })
+    this.#progress.update({ total: this.#names.size, endedCount: sum(endedCountOf), note })
   }
 
   async #printJob(job: Job): Promise<void> {
@@ -152,11 +153,11 @@ class Run {
     const name = this.#names.get(this.#clusterOf.get(job.id) ?? '') ?? job.id
     const output = await endedOutput(this.#api, job)
     if (this.#options.outputDir === undefined) {
-      const heading = Buffer.from(`== ${cellOf(name)} (${job.id}): ${endOf(job)}\n`)
+      const heading = Buffer.from(`== ${cellOf(name)} (${job.id}): ${describeEnd(job)}\n`)
       return write(Buffer.concat([heading, withLineEnd(escapeForTerminal(output, this.#options.raw ?? false))]))
     }
     await writeFile(join(this.#options.outputDir, fileNameOf(name, job.id)), output)
-    if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${endOf(job)}`)
+    if (exitCodeOf(job) !== exitCodes.ok) say(`${name} (${job.id}): ${describeEnd(job)}`)
   }
 
   printGroups(): Promise<void> {
@@ -167,10 +168,10 @@ class Run {
   /** Prints the summary and returns the first non-zero exit code. */
   printSummary(): number {
     const codes = [...this.#clusterOf.keys()].map((jobId) => this.#exitCodes.get(jobId) ?? exitCodes.noExitCode)
-    const failed = codes.filter((code) => code !== exitCodes.ok)
-    const ended = `${codes.length - failed.length} completed, ${failed.length} not completed`
-    say(`${countText(codes.length, 'cluster')}: ${ended}${this.#notStartedText()}.`)
-    return failed[0] ?? exitCodes.ok
+    const failedCodes = codes.filter((code) => code !== exitCodes.ok)
+    const endedText = `${codes.length - failedCodes.length} completed, ${failedCodes.length} not completed`
+    say(`${countText(codes.length, 'cluster')}: ${endedText}${this.#notStartedText()}.`)
+    return failedCodes[0] ?? exitCodes.ok
   }
 
   #notStartedText(): string {

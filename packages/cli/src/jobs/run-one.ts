@@ -6,7 +6,7 @@ import { cellOf } from '../print/table.ts'
 import type { PrintOptions } from '../print/show.ts'
 import { say, write, writeJson, writeJsonLine } from '../print/write.ts'
 import { Interrupt } from './interrupt.ts'
-import { endOf, exitCodeOf, getJob, type Job, outputOf, untilEnded } from './job.ts'
+import { describeEnd, exitCodeOf, getJob, type Job, outputOf, untilEnded } from './job.ts'
 import { labelledPrinter, rawPrinter } from './printer.ts'
 
 export interface RunOptions extends PrintOptions {
@@ -48,8 +48,11 @@ export const purposeOf = ({ name, reason }: Pick<RunOptions, 'name' | 'reason'>)
  * exit code of the command.
  */
 export async function runOnOne(api: Api, cluster: Cluster, script: string, options: RunOptions): Promise<number> {
-  const many = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find((name) => options[name] !== undefined)
-  if (many) throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
+  const multiClusterOption = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find(
+    (name) => options[name] !== undefined,
+  )
+  if (multiClusterOption)
+    throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
   const nodes = cluster.nodeCount > 1 || options.node ? await nodesOf(api, cluster) : []
   const targets = options.node && nodeIdsOf(options.node, nodes, cluster)
   const body = { clusterId: cluster.id, ...jobOf(script, options, targets), ...purposeOf(options) }
@@ -64,9 +67,9 @@ export async function runOnOne(api: Api, cluster: Cluster, script: string, optio
   const isLabelled = nodes.length > 1 && targets?.length !== 1
   if (!options.json)
     await printOutput(api, job.id, isLabelled ? nodes : [], { offset: 0, ...(options.raw && { isRaw: true }) })
-  const ended = options.json ? await untilEnded(api, job.id) : await getJob(api, job.id)
-  if (options.json) await writeJsonLine(ended)
-  return finalCode(ended, interrupt)
+  const endedJob = options.json ? await untilEnded(api, job.id) : await getJob(api, job.id)
+  if (options.json) await writeJsonLine(endedJob)
+  return finalCode(endedJob, interrupt)
 }
 
 const hintOf = ({ name, status }: Cluster): string =>
@@ -79,9 +82,9 @@ const nodesOf = async (api: Api, { id }: Cluster): Promise<Node[]> =>
 
 const nodeIdsOf = (namesOrIds: readonly string[], nodes: readonly Node[], cluster: Cluster): string[] =>
   namesOrIds.map((one) => {
-    const found = nodes.filter(({ id, name }) => id === one || name === one)
-    if (found[0] !== undefined && found.length === 1) return found[0].id
-    const problem = found.length === 0 ? 'is not a node' : 'matches several nodes'
+    const matchingNodes = nodes.filter(({ id, name }) => id === one || name === one)
+    if (matchingNodes[0] !== undefined && matchingNodes.length === 1) return matchingNodes[0].id
+    const problem = matchingNodes.length === 0 ? 'is not a node' : 'matches several nodes'
     throw new CliError(
       'usage',
       `${cellOf(one)} ${problem} of ${cellOf(cluster.name)}. See: plat cluster get ${cluster.id}`,
@@ -99,7 +102,7 @@ export async function printOutput(
   extent: { offset: number; stopsAtEnd?: boolean; isRaw?: boolean },
 ): Promise<void> {
   const names = new Map(nodes.map(({ id, name }) => [id, name]))
-  const printing = { from: extent.offset, isRaw: extent.isRaw ?? false }
+  const printing = { fromOffset: extent.offset, isRaw: extent.isRaw ?? false }
   const printer = nodes.length > 1 ? labelledPrinter(printing, names) : rawPrinter(printing)
   for await (const chunk of outputOf(api, jobId, extent)) await printer.print(chunk)
   await printer.end()
@@ -113,7 +116,7 @@ async function cancelJob(api: Api, id: string): Promise<void> {
 
 /** Prints why a job ended unless the exit code shows it, and returns the exit code. */
 export function finalCode(job: Job, interrupt?: Interrupt): number {
-  if (job.statusReason !== undefined && job.statusReason !== 'exit_nonzero') say(`${job.id} ended: ${endOf(job)}`)
+  if (job.statusReason !== undefined && job.statusReason !== 'exit_nonzero') say(`${job.id} ended: ${describeEnd(job)}`)
   if (job.result?.truncated) say(`The output has ${job.result.totalBytes} bytes; its middle was dropped.`)
   return interrupt?.isRequested && job.status === 'Cancelled' ? exitCodes.interrupted : exitCodeOf(job)
 }

@@ -34,14 +34,14 @@ export async function scriptOf(
  */
 export function toUnixScripts(scripts: readonly string[], { keepLineEnds }: ScriptOptions): readonly string[] {
   if (keepLineEnds) return scripts
-  const converted = scripts.map(unixText)
-  const changed = converted.filter(({ corrections }) => corrections.length > 0)
-  if (changed.length > 0) {
-    const subject = scripts.length === 1 ? 'The script has' : `${changed.length} of ${scripts.length} scripts have`
-    const corrections = [...new Set(changed.flatMap((each) => each.corrections))].join(' and ')
-    say(`${subject} ${corrections}. plat converts the text; use --keep-line-ends to submit it unchanged.`)
+  const convertedTexts = scripts.map(unixText)
+  const changedTexts = convertedTexts.filter(({ corrections }) => corrections.length > 0)
+  if (changedTexts.length > 0) {
+    const subject = scripts.length === 1 ? 'The script has' : `${changedTexts.length} of ${scripts.length} scripts have`
+    const correctionsText = [...new Set(changedTexts.flatMap((each) => each.corrections))].join(' and ')
+    say(`${subject} ${correctionsText}. plat converts the text; use --keep-line-ends to submit it unchanged.`)
   }
-  return converted.map(({ text }) => text)
+  return convertedTexts.map(({ text }) => text)
 }
 
 const quote = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)
@@ -70,13 +70,13 @@ async function readBytes(file: string): Promise<Buffer> {
  * last character is incomplete.
  */
 function invalidOffset(bytes: Buffer): number {
-  let [valid, invalid] = [0, bytes.length + 1]
-  while (invalid - valid > 1) {
-    const middle = Math.floor((valid + invalid) / 2)
-    if (isPrefix(bytes.subarray(0, middle))) valid = middle
-    else invalid = middle
+  let [validLength, invalidLength] = [0, bytes.length + 1]
+  while (invalidLength - validLength > 1) {
+    const middle = Math.floor((validLength + invalidLength) / 2)
+    if (isPrefix(bytes.subarray(0, middle))) validLength = middle
+    else invalidLength = middle
   }
-  return valid
+  return validLength
 }
 
 function isPrefix(bytes: Uint8Array): boolean {

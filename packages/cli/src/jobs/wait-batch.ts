@@ -5,7 +5,7 @@ import { Progress } from '../print/progress.ts'
 import type { PrintOptions } from '../print/show.ts'
 import { say, write, writeJson } from '../print/write.ts'
 import { endedCountOf, getBatch, jobsOfBatch, pauseMsOf } from './batch.ts'
-import { endOf, exitCodeOf, getJob } from './job.ts'
+import { describeEnd, exitCodeOf, getJob } from './job.ts'
 
 // Maximum number of failed and cancelled jobs to list individually.
 const maxListed = 20
@@ -26,26 +26,30 @@ export async function waitForBatch(
       await printBatch(options, batch)
       return counts.completed === total ? exitCodes.ok : firstExitCode(api, batchId, nameOf)
     }
-    progress.update({ total, ended: endedCountOf(counts), note: `running ${counts.running}, failed ${counts.failed}` })
+    progress.update({
+      total,
+      endedCount: endedCountOf(counts),
+      note: `running ${counts.running}, failed ${counts.failed}`,
+    })
     await sleep(pauseMsOf(count))
   }
 }
 
 const printBatch = ({ json }: PrintOptions, batch: Schemas['Batch']): Promise<void> => {
   const { completed, failed, cancelled } = batch.counts
-  const counts = `${completed} completed, ${failed} failed, ${cancelled} cancelled`
-  return json ? writeJson(batch) : write(`${batch.id} ${batch.status}: ${counts}\n`)
+  const countsText = `${completed} completed, ${failed} failed, ${cancelled} cancelled`
+  return json ? writeJson(batch) : write(`${batch.id} ${batch.status}: ${countsText}\n`)
 }
 
 // Ids sort by time of submission.
 async function firstExitCode(api: Api, batchId: string, nameOf: (clusterId: string) => string): Promise<number> {
-  const [failed, cancelled] = await Promise.all([
+  const [failedJobs, cancelledJobs] = await Promise.all([
     jobsOfBatch(api, batchId, 'Failed'),
     jobsOfBatch(api, batchId, 'Cancelled'),
   ])
-  const jobs = [...failed.items, ...cancelled.items].toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  const jobs = [...failedJobs.items, ...cancelledJobs.items].toSorted((one, other) => (one.id < other.id ? -1 : 1))
   const listed = await Promise.all(jobs.slice(0, maxListed).map(({ id }) => getJob(api, id)))
-  for (const job of listed) say(`${nameOf(job.clusterId ?? '')} (${job.id}): ${endOf(job)}`)
+  for (const job of listed) say(`${nameOf(job.clusterId ?? '')} (${job.id}): ${describeEnd(job)}`)
   if (jobs.length > listed.length)
     say(`… and ${jobs.length - listed.length} more. See: plat job list --batch ${batchId}`)
   return listed[0] === undefined ? exitCodes.noExitCode : exitCodeOf(listed[0])

@@ -8,8 +8,8 @@ const units: [name: string, seconds: number][] = [
 
 function durationOf(ms: number, round: (value: number) => number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000))
-  const [name, length] = units.find(([, unit]) => seconds >= 2 * unit) ?? ['s', 1]
-  return `${round(seconds / length)}${name}`
+  const [name, unitSeconds] = units.find(([, unit]) => seconds >= 2 * unit) ?? ['s', 1]
+  return `${round(seconds / unitSeconds)}${name}`
 }
 
 /** Returns the age of a time, such as `3d`. A time in the future, from a clock that is ahead, has the age `0s`. */

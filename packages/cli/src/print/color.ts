@@ -3,8 +3,8 @@ export type ColorMode = (typeof colorModes)[number]
 
 let mode: ColorMode = 'auto'
 
-export const setColorMode = (chosen: ColorMode): void => {
-  mode = chosen
+export const setColorMode = (chosenMode: ColorMode): void => {
+  mode = chosenMode
 }
 
 interface Output {
@@ -13,10 +13,10 @@ interface Output {
 
 /** Whether to print colours: as set by `--color`, else by NO_COLOR or FORCE_COLOR, else in a terminal. */
 export function hasColor(output: Output = process.stdout, environment: NodeJS.ProcessEnv = process.env): boolean {
-  const { NO_COLOR: off, FORCE_COLOR: forced, TERM: terminal } = environment
+  const { NO_COLOR: noColor, FORCE_COLOR: forcedColor, TERM: terminal } = environment
   if (mode !== 'auto') return mode === 'always'
-  if (off) return false
-  if (forced !== undefined) return forced !== '0' && forced !== 'false'
+  if (noColor) return false
+  if (forcedColor !== undefined) return forcedColor !== '0' && forcedColor !== 'false'
   return output.isTTY === true && terminal !== 'dumb'
 }
 

@@ -6,7 +6,7 @@ const lineEveryMs = 5000
 
 export interface ProgressState {
   total: number
-  ended: number
+  endedCount: number
   /** Additional text, such as `running 3, failed 1`. */
   note: string
 }
@@ -16,7 +16,7 @@ export class Progress {
   readonly #isBar = process.stderr.isTTY && process.env['TERM'] !== 'dumb'
   readonly #startedAtMs = performance.now()
   #shownAtMs = this.#isBar ? -Infinity : performance.now()
-  #shown = ''
+  #shownText = ''
 
   /** Shows the progress, at most every 100 ms as a bar or every five seconds as a line. */
   update(state: ProgressState): void {
@@ -27,23 +27,23 @@ export class Progress {
 
   /** Clears the bar, so that other output can be printed. */
   clear(): void {
-    if (this.#isBar && this.#shown !== '') process.stderr.write('\r\u001b[K')
+    if (this.#isBar && this.#shownText !== '') process.stderr.write('\r\u001b[K')
     this.#shownAtMs = this.#isBar ? -Infinity : this.#shownAtMs
-    if (this.#isBar) this.#shown = ''
+    if (this.#isBar) this.#shownText = ''
   }
 
-  #show({ total, ended, note }: ProgressState): void {
-    const text = `${ended}/${total} ${note}`
+  #show({ total, endedCount, note }: ProgressState): void {
+    const text = `${endedCount}/${total} ${note}`
     this.#shownAtMs = performance.now()
     if (!this.#isBar) {
-      if (text !== this.#shown) process.stderr.write(`${text}\n`)
-      this.#shown = text
+      if (text !== this.#shownText) process.stderr.write(`${text}\n`)
+      this.#shownText = text
       return
     }
-    const filled = Math.floor((barWidth * ended) / Math.max(1, total))
+    const filledWidth = Math.floor((barWidth * endedCount) / Math.max(1, total))
     const seconds = Math.floor((performance.now() - this.#startedAtMs) / 1000)
-    const line = `[${'#'.repeat(filled)}${'-'.repeat(barWidth - filled)}] ${text} (${seconds} s)`
-    this.#shown = cut(line, (process.stderr.columns || 80) - 1)
-    process.stderr.write(`\r\u001b[K${this.#shown}`)
+    const line = `[${'#'.repeat(filledWidth)}${'-'.repeat(barWidth - filledWidth)}] ${text} (${seconds} s)`
+    this.#shownText = cut(line, (process.stderr.columns || 80) - 1)
+    process.stderr.write(`\r\u001b[K${this.#shownText}`)
   }
 }

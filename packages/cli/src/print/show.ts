@@ -40,7 +40,7 @@ export async function showList<Row>(
 
 /** Prints all fields of a resource, as JSON or one line per field. */
 export async function showOne({ json }: PrintOptions, value: object): Promise<void> {
-  await (json ? writeJson(value) : write(fieldsOf(value)))
+  await (json ? writeJson(value) : write(formatFields(value)))
 }
 
 const isPlainObject = (value: unknown): value is object =>
@@ -57,23 +57,23 @@ function flatten(value: object, prefix = ''): [name: string, value: unknown][] {
 const isMultilineText = (value: unknown): value is string => typeof value === 'string' && value.includes('\n')
 
 // Multi-line texts and nested lists do not fit in a line, so they follow below the other fields.
-function fieldsOf(value: object): string {
+function formatFields(value: object): string {
   const fields = flatten(value)
   const singleLineFields = fields.filter(([, field]) => !isRows(field) && !isMultilineText(field))
   const width = Math.max(0, ...singleLineFields.map(([name]) => widthOf(name)))
   const lines = singleLineFields.map(([name, field]) => `${pad(name, width)}  ${cellOf(field)}\n`)
-  const below = fields.flatMap(([name, field]) => {
-    if (isMultilineText(field)) return [`\n${name}:\n${linesOf(field)}${field.endsWith('\n') ? '' : '\n'}`]
+  const nestedParts = fields.flatMap(([name, field]) => {
+    if (isMultilineText(field)) return [`\n${name}:\n${terminalSafe(field)}${field.endsWith('\n') ? '' : '\n'}`]
     return isRows(field) ? [`\n${name}:\n${tableOfObjects(field)}`] : []
   })
-  return [...lines, ...below].join('')
+  return [...lines, ...nestedParts].join('')
 }
 
 // Makes a text with several lines, such as the output of a job, safe for a terminal.
-function linesOf(text: string): string {
+function terminalSafe(text: string): string {
   if (!process.stdout.isTTY) return sanitiseText(text)
-  const shown = new TerminalText({ hasColor: hasColor() })
-  return shown.next(Buffer.from(text)) + shown.end()
+  const terminalText = new TerminalText({ hasColor: hasColor() })
+  return terminalText.next(Buffer.from(text)) + terminalText.end()
 }
 
 function tableOfObjects(rows: readonly object[]): string {
@@ -81,8 +81,8 @@ function tableOfObjects(rows: readonly object[]): string {
   const titles = [...new Set(flatRows.flatMap((row) => [...row.keys()]))]
   const columns = titles.map((title): Column<Map<string, unknown>> => ({
     title,
-    of: (row) => row.get(title),
-    ...(/(^|\.)status$/.test(title) ? { as: 'state' } : { isFlexible: true }),
+    cellValue: (row) => row.get(title),
+    ...(/(^|\.)status$/.test(title) ? { format: 'state' } : { isFlexible: true }),
   }))
   return tableOf(columns, flatRows, { width: terminalWidth(), hasColor: hasColor() })
 }

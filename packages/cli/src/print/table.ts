@@ -4,7 +4,7 @@ import { cut, cutMiddle, oneLine, pad, widthOf } from './text.ts'
 
 export interface Column<Row> {
   title: string
-  of: (row: Row) => unknown
+  cellValue: (row: Row) => unknown
   /** A terminal shows the column only with `--wide`, because it has details, or ids of resources that have names. */
   isWide?: true
   /** The column shrinks on narrow terminals. `middle` shortens the middle of values, which differ at their end. */
@@ -13,7 +13,7 @@ export interface Column<Row> {
    * A state is coloured, and its column does not shrink. In a terminal, a time is an age (`3d`) or the time left (`in
    * 3d`).
    */
-  as?: 'state' | 'age' | 'expiry'
+  format?: 'state' | 'age' | 'expiry'
 }
 
 export interface TableLayout {
@@ -41,32 +41,32 @@ export function cellOf(value: unknown): string {
 }
 
 /** Formats rows as aligned columns with titles. No line is wider than `layout.width`. */
-export function tableOf<Row>(all: readonly Column<Row>[], rows: readonly Row[], layout: TableLayout): string {
-  const columns = layout.isBrief ? all.filter(({ isWide }) => !isWide) : all
+export function tableOf<Row>(allColumns: readonly Column<Row>[], rows: readonly Row[], layout: TableLayout): string {
+  const columns = layout.isBrief ? allColumns.filter(({ isWide }) => !isWide) : allColumns
   const { hasRelativeTimes, nowMs = Date.now() } = layout
-  const titles = columns.map(({ title, as }) =>
-    as === 'age' && hasRelativeTimes ? (briefTitles[title] ?? title) : title,
+  const titles = columns.map(({ title, format }) =>
+    format === 'age' && hasRelativeTimes ? (briefTitles[title] ?? title) : title,
   )
-  const cellIn = ({ of, as }: Column<Row>, row: Row): string => {
-    const value = of(row)
+  const cellIn = ({ cellValue, format }: Column<Row>, row: Row): string => {
+    const value = cellValue(row)
     if (!hasRelativeTimes || typeof value !== 'string' || Number.isNaN(Date.parse(value))) return cellOf(value)
-    if (as === 'age') return ageOf(value, nowMs)
-    return as === 'expiry' ? expiryOf(value, nowMs) : cellOf(value)
+    if (format === 'age') return ageOf(value, nowMs)
+    return format === 'expiry' ? expiryOf(value, nowMs) : cellOf(value)
   }
   const cells = [titles, ...rows.map((row) => columns.map((column) => cellIn(column, row)))]
   const contentWidths = columns.map((_, index) =>
-    cells.reduce((most, line) => Math.max(most, widthOf(line[index] ?? '')), 0),
+    cells.reduce((maxWidth, line) => Math.max(maxWidth, widthOf(line[index] ?? '')), 0),
   )
   const widths = fitWidths(columns, contentWidths, layout.width)
   const lineOf = (line: readonly string[], isTitle: boolean): string => {
-    let left = layout.width
+    let remainingWidth = layout.width
     const parts = line.map((cell, index) => {
-      const width = Math.max(0, Math.min(widths[index] ?? 0, left))
-      left -= width + gap.length
-      const { isFlexible, as } = columns[index] ?? {}
-      const shown = isFlexible === 'middle' && !isTitle ? cutMiddle(cell, width) : cut(cell, width)
-      const isColored = as === 'state' && layout.hasColor && !isTitle
-      return (isColored ? colorState(shown) : shown) + pad('', width - widthOf(shown))
+      const width = Math.max(0, Math.min(widths[index] ?? 0, remainingWidth))
+      remainingWidth -= width + gap.length
+      const { isFlexible, format } = columns[index] ?? {}
+      const shownText = isFlexible === 'middle' && !isTitle ? cutMiddle(cell, width) : cut(cell, width)
+      const isColored = format === 'state' && layout.hasColor && !isTitle
+      return (isColored ? colorState(shownText) : shownText) + pad('', width - widthOf(shownText))
     })
     return parts.join(gap).trimEnd()
   }
@@ -75,25 +75,29 @@ export function tableOf<Row>(all: readonly Column<Row>[], rows: readonly Row[], 
 
 /** Shrinks flexible columns, then all columns but states, until the row fits or no column can shrink further. */
 function fitWidths<Row>(columns: readonly Column<Row>[], contentWidths: readonly number[], width: number): number[] {
-  const flexible = shrinkWidths(contentWidths, width, (index) =>
+  const flexibleWidths = shrinkWidths(contentWidths, width, (index) =>
     columns[index]?.isFlexible ? minFlexibleWidth : Infinity,
   )
-  return shrinkWidths(flexible, width, (index) => (columns[index]?.as === 'state' ? Infinity : minWidth))
+  return shrinkWidths(flexibleWidths, width, (index) => (columns[index]?.format === 'state' ? Infinity : minWidth))
 }
 
 // Repeatedly shrinks the widest column that is wider than its minimum.
-function shrinkWidths(from: readonly number[], width: number, minimumOf: (index: number) => number): number[] {
-  const widths = [...from]
-  let excess = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
-  while (excess > 0) {
-    const shrinkable = widths.map((one, index) => (one > minimumOf(index) ? one : 0))
-    const widest = Math.max(0, ...shrinkable)
-    if (widest === 0) break
-    const index = shrinkable.indexOf(widest)
-    const next = Math.max(minimumOf(index), ...shrinkable.filter((one) => one < widest))
-    const reduction = Math.min(excess, widest - next || 1)
-    widths[index] = widest - reduction
-    excess -= reduction
+function shrinkWidths(
+  originalWidths: readonly number[],
+  width: number,
+  minimumOf: (index: number) => number,
+): number[] {
+  const widths = [...originalWidths]
+  let excessWidth = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
+  while (excessWidth > 0) {
+    const shrinkableWidths = widths.map((one, index) => (one > minimumOf(index) ? one : 0))
+    const widestWidth = Math.max(0, ...shrinkableWidths)
+    if (widestWidth === 0) break
+    const index = shrinkableWidths.indexOf(widestWidth)
+    const nextWidth = Math.max(minimumOf(index), ...shrinkableWidths.filter((one) => one < widestWidth))
+    const reduction = Math.min(excessWidth, widestWidth - nextWidth || 1)
+    widths[index] = widestWidth - reduction
+    excessWidth -= reduction
   }
   return widths
 }

@@ -20,7 +20,7 @@ export class TerminalText {
   readonly #hasColor: boolean
   readonly #keepsReturns: boolean
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  #rest = ''
+  #unfinishedText = ''
   #style = ''
 
   /** With `keepsReturns`, a carriage return can rewrite its line, as progress bars do. */
@@ -30,31 +30,31 @@ export class TerminalText {
   }
 
   next(bytes: Uint8Array): string {
-    const text = this.#rest + this.#decoder.decode(bytes, { stream: true })
+    const text = this.#unfinishedText + this.#decoder.decode(bytes, { stream: true })
     const [rest = ''] = unfinishedToken.exec(text) ?? []
-    this.#rest = rest
+    this.#unfinishedText = rest
     return this.#convert(text.slice(0, text.length - rest.length))
   }
 
   end(): string {
-    const text = this.#rest + this.#decoder.decode()
-    this.#rest = ''
+    const text = this.#unfinishedText + this.#decoder.decode()
+    this.#unfinishedText = ''
     return this.#convert(text)
   }
 
   #convert(text: string): string {
     if (text === '') return ''
     const before = this.#style
-    const shown = text.replaceAll(tokenPattern, (found: string, style: string | undefined) => {
-      if (style !== undefined) return this.#applyStyle(found, style)
-      if (found === '\r' && this.#keepsReturns) return found
-      if (found === '\n' || found === '\r\n') return this.#style === '' ? '\n' : `${reset}\n${this.#style}`
-      return found.endsWith('K') ? '' : escapeCharacter(found)
+    const shownText = text.replaceAll(tokenPattern, (sequence: string, style: string | undefined) => {
+      if (style !== undefined) return this.#applyStyle(sequence, style)
+      if (sequence === '\r' && this.#keepsReturns) return sequence
+      if (sequence === '\n' || sequence === '\r\n') return this.#style === '' ? '\n' : `${reset}\n${this.#style}`
+      return sequence.endsWith('K') ? '' : escapeCharacter(sequence)
     })
     const style = this.#style
     // A colour that is open at the end of a line continues with the next text.
-    if (style !== '' && shown.endsWith(`\n${style}`)) return before + shown.slice(0, -style.length)
-    return before + shown + (style === '' ? '' : reset)
+    if (style !== '' && shownText.endsWith(`\n${style}`)) return before + shownText.slice(0, -style.length)
+    return before + shownText + (style === '' ? '' : reset)
   }
 
   #applyStyle(sequence: string, style: string): string {

@@ -48,9 +48,9 @@ export function cutMiddle(text: string, width: number): string {
 }
 
 function fittingCharacters(characters: readonly string[], width: number): string[] {
-  let used = 0
-  const next = characters.findIndex((character) => (used += widthOfOne(character)) > width)
-  return next < 0 ? [...characters] : characters.slice(0, next)
+  let usedWidth = 0
+  const nextIndex = characters.findIndex((character) => (usedWidth += widthOfOne(character)) > width)
+  return nextIndex < 0 ? [...characters] : characters.slice(0, nextIndex)
 }
 
 export const pad = (text: string, width: number): string => text + ' '.repeat(Math.max(0, width - widthOf(text)))

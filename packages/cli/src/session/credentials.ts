@@ -30,11 +30,11 @@ export function selectedServer(): string {
   if (environmentToken() !== undefined) return serverOfToken()
   const name = selectedContextName()
   const { server } = existingContext(name)
-  const requested = environmentServer()
-  if (requested === undefined || serverOf(requested) === server) return server
+  const requestedServer = environmentServer()
+  if (requestedServer === undefined || serverOf(requestedServer) === server) return server
   throw new CliError(
     'notSignedIn',
-    `The context ${name} belongs to ${server}, but PLAT_SERVER is ${requested}. Unset it, or run: plat login`,
+    `The context ${name} belongs to ${server}, but PLAT_SERVER is ${requestedServer}. Unset it, or run: plat login`,
   )
 }
 
@@ -58,7 +58,7 @@ export function credentials(): Credentials {
   if (token !== undefined) return { server, bearer: async () => token }
   const name = selectedContextName()
   const { session } = existingContext(name)
-  if (session === undefined) throw notSignedIn(`Not signed in to ${server}.`)
+  if (session === undefined) throw notSignedInError(`Not signed in to ${server}.`)
   return contextCredentials(name, session)
 }
 
@@ -71,28 +71,29 @@ export function existingContext(name: string): Context {
   throw new CliError('notSignedIn', `There is no context ${name}. See: plat context list`)
 }
 
-const notSignedIn = (problem: string): CliError => new CliError('notSignedIn', `${problem} Run: ${loginCommand()}`)
+const notSignedInError = (problem: string): CliError => new CliError('notSignedIn', `${problem} Run: ${loginCommand()}`)
 
 export function contextCredentials(name: string, session: Session): Credentials {
-  let current = session
+  let currentSession = session
   let renewal: Promise<Session> | undefined
   const bearer = async (policy: RetryPolicy, refusedToken?: string): Promise<string> => {
-    const isDue = refusedToken === current.accessToken || current.expiresAtMs - renewalMarginMs < Date.now()
+    const isDue =
+      refusedToken === currentSession.accessToken || currentSession.expiresAtMs - renewalMarginMs < Date.now()
     if (isDue) {
-      renewal ??= renew(name, current, policy).finally(() => (renewal = undefined))
-      current = await renewal
+      renewal ??= renew(name, currentSession, policy).finally(() => (renewal = undefined))
+      currentSession = await renewal
     }
-    return current.accessToken
+    return currentSession.accessToken
   }
   return { server: session.server, bearer }
 }
 
 // An attempt without a response may have succeeded. Each retry reads the stored session first.
-async function renew(name: string, expired: Session, { seconds }: RetryPolicy): Promise<Session> {
-  const deadlineMs = performance.now() + 1000 * seconds
+async function renew(name: string, expiredSession: Session, { retrySeconds }: RetryPolicy): Promise<Session> {
+  const deadlineMs = performance.now() + 1000 * retrySeconds
   for (;;) {
     try {
-      return await withLock(name, () => renewOnce(name, expired))
+      return await withLock(name, () => renewOnce(name, expiredSession))
     } catch (error) {
       const isUnreachable = error instanceof CliError && error.exitCode === exitCodes.unreachable
       if (!isUnreachable || performance.now() > deadlineMs) throw error
@@ -102,15 +103,16 @@ async function renew(name: string, expired: Session, { seconds }: RetryPolicy): 
 }
 
 // Processes of one user must not renew at the same time, because using a refresh token twice ends the session.
-async function renewOnce(name: string, expired: Session): Promise<Session> {
+async function renewOnce(name: string, expiredSession: Session): Promise<Session> {
   const session = readContext(name)?.session
   // Another process may have signed in as another user. The command must not continue as that user.
-  const isSame = session?.server === expired.server && session.username === expired.username
-  if (session === undefined || !isSame) throw notSignedIn('Your session has ended.')
-  if (session.refreshToken !== expired.refreshToken) return session
+  const isSame = session?.server === expiredSession.server && session.username === expiredSession.username
+  if (session === undefined || !isSame) throw notSignedInError('Your session has ended.')
+  if (session.refreshToken !== expiredSession.refreshToken) return session
   const { renewalKey = randomUUID(), ...rest } = session
   // The key is stored first: if the response is lost, the next renewal sends it again and receives the same response.
-  const store = (next: Session) => writeContext(name, { server: next.server, session: next })
+  const store = (renewedSession: Session) =>
+    writeContext(name, { server: renewedSession.server, session: renewedSession })
   store({ ...rest, renewalKey })
   const next = { ...rest, ...(await refresh(name, session, renewalKey)) }
   store(next)
@@ -118,14 +120,14 @@ async function renewOnce(name: string, expired: Session): Promise<Session> {
 }
 
 async function refresh(name: string, { server, username, refreshToken }: Session, renewalKey: string) {
-  const client = anonymousClient(server, { seconds: 0, responseTimeoutSeconds: 15 })
+  const client = anonymousClient(server, { retrySeconds: 0, responseTimeoutSeconds: 15 })
   try {
     const params = { header: { 'idempotency-key': renewalKey } }
     return tokensOf(await unwrap(client.POST('/api/v1/auth/refresh', { params, body: { refreshToken } })))
   } catch (error) {
     if (!(error instanceof ApiRejection) || error.code !== 'invalid_refresh_token') throw error
     writeContext(name, { server, username })
-    throw notSignedIn('Your session has ended.')
+    throw notSignedInError('Your session has ended.')
   }
 }
 

@@ -27,7 +27,7 @@ export interface Session {
   renewalKey?: string
 }
 
-const folder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homeFolder(), '.config'), 'plat')
+const configFolder = (): string => join(process.env['XDG_CONFIG_HOME'] || join(homeFolder(), '.config'), 'plat')
 
 function homeFolder(): string {
   try {
@@ -36,10 +36,10 @@ function homeFolder(): string {
   } catch (error) {
     if (!hasCode(error, 'ERR_SYSTEM_ERROR')) throw error
   }
-  throw unusable('This user has no home folder.')
+  throw unusableFolderError('This user has no home folder.')
 }
 
-const unusable = (reason: string, cause?: unknown): CliError =>
+const unusableFolderError = (reason: string, cause?: unknown): CliError =>
   new CliError('notSignedIn', `${reason} Set XDG_CONFIG_HOME to a writable folder, or use PLAT_TOKEN.`, cause)
 
 /** Runs work on files of the configuration folder. Throws `CliError` with the path if the folder cannot be used. */
@@ -48,13 +48,13 @@ export function inFolder<Result>(work: () => Result): Result {
     return work()
   } catch (error) {
     if (error instanceof CliError) throw error
-    throw unusable(`Cannot use the folder ${folder()}: ${messageOf(error)}.`, error)
+    throw unusableFolderError(`Cannot use the folder ${configFolder()}: ${messageOf(error)}.`, error)
   }
 }
 
-const contextsFolder = (): string => join(folder(), 'contexts')
-const currentPath = (): string => join(folder(), 'current-context')
-const earlierPath = (): string => join(folder(), 'session.json')
+const contextsFolder = (): string => join(configFolder(), 'contexts')
+const currentContextPath = (): string => join(configFolder(), 'current-context')
+const earlierSessionPath = (): string => join(configFolder(), 'session.json')
 const pathOf = (name: string): string => join(contextsFolder(), `${name}.json`)
 
 export const lockPathOf = (name: string): string => join(contextsFolder(), `${name}.lock`)
@@ -64,11 +64,12 @@ export const selectedContextName = (): string => requestedContextName() ?? curre
 
 /** Returns the name of the current context, or `default` if none is stored. */
 export const currentContextName = (): string => {
-  const name = inFolder(() => contentOf(currentPath()))?.trim()
+  const name = inFolder(() => contentOf(currentContextPath()))?.trim()
   return name ? parseContextName(name) : defaultContext
 }
 
-export const setCurrentContextName = (name: string): void => inFolder(() => replaceFile(currentPath(), `${name}\n`))
+export const setCurrentContextName = (name: string): void =>
+  inFolder(() => replaceFile(currentContextPath(), `${name}\n`))
 
 export const contextNames = (): string[] =>
   inFolder(() => {
@@ -90,11 +91,15 @@ export function readContext(name: string): Context | undefined {
   return inFolder(() => {
     adoptSession()
     try {
-      const earlier = name === defaultContext ? contentOf(earlierPath()) : undefined
-      const stored: unknown = JSON.parse(contentOf(pathOf(name)) ?? earlier ?? 'null')
-      if (!isContext(stored)) return undefined
-      const { server, username } = stored
-      return { server, ...(username !== undefined && { username }), ...(isSession(stored) && { session: stored }) }
+      const earlierContent = name === defaultContext ? contentOf(earlierSessionPath()) : undefined
+      const storedContext: unknown = JSON.parse(contentOf(pathOf(name)) ?? earlierContent ?? 'null')
+      if (!isContext(storedContext)) return undefined
+      const { server, username } = storedContext
+      return {
+        server,
+        ...(username !== undefined && { username }),
+        ...(isSession(storedContext) && { session: storedContext }),
+      }
     } catch (error) {
       if (error instanceof SyntaxError) return undefined
       throw error
@@ -110,7 +115,7 @@ export const writeContext = (name: string, { server, username, session }: Contex
 
 export const removeContext = (name: string): void =>
   inFolder(() => {
-    if (currentContextName() === name) rmSync(currentPath(), { force: true })
+    if (currentContextName() === name) rmSync(currentContextPath(), { force: true })
     rmSync(pathOf(name), { force: true })
   })
 
@@ -125,32 +130,32 @@ function contentOf(path: string): string | undefined {
 
 function replaceFile(path: string, content: string): void {
   makeFolder(contextsFolder())
-  const next = `${path}.${process.pid}`
+  const draftPath = `${path}.${process.pid}`
   try {
-    writeFileSync(next, content, { mode: 0o600, flush: true })
-    renameSync(next, path)
+    writeFileSync(draftPath, content, { mode: 0o600, flush: true })
+    renameSync(draftPath, path)
   } finally {
-    rmSync(next, { force: true })
+    rmSync(draftPath, { force: true })
   }
 }
 
 // Converts the session file of an earlier version to a context. Never replaces an existing context.
 function adoptSession(): void {
-  const found = statSync(earlierPath(), { throwIfNoEntry: false })
-  if (found === undefined) return
+  const fileStats = statSync(earlierSessionPath(), { throwIfNoEntry: false })
+  if (fileStats === undefined) return
   for (let count = 1; ; count++) {
     const adoptedPath = pathOf(count === 1 ? defaultContext : `${defaultContext}-${count}`)
     try {
       makeFolder(contextsFolder())
-      chmodSync(earlierPath(), 0o600)
-      linkSync(earlierPath(), adoptedPath)
+      chmodSync(earlierSessionPath(), 0o600)
+      linkSync(earlierSessionPath(), adoptedPath)
     } catch (error) {
       // In a read-only folder, the file is read in place.
       if (['ENOENT', 'EACCES', 'EPERM', 'EROFS'].some((code) => hasCode(error, code))) return
       if (!hasCode(error, 'EEXIST')) throw error
-      if (statSync(adoptedPath, { throwIfNoEntry: false })?.ino !== found.ino) continue
+      if (statSync(adoptedPath, { throwIfNoEntry: false })?.ino !== fileStats.ino) continue
     }
-    return rmSync(earlierPath(), { force: true })
+    return rmSync(earlierSessionPath(), { force: true })
   }
 }
 

@@ -7,10 +7,10 @@ const schemeOf = (document: ApiDocument, { security = [] }: Entry['operation']):
 }
 
 const pathOf = (document: ApiDocument, { path, operation }: Entry): string =>
-  path.replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
+  path.replaceAll(/\{(\w+)\}/g, (placeholder, name: string) => {
     const isNamed = (parameter: { in: string; name: string }) => parameter.in === 'path' && parameter.name === name
     const parameter = parametersOf(document, operation).find(isNamed)
-    return parameter ? String(parameter.schema.example) : whole
+    return parameter ? String(parameter.schema.example) : placeholder
   })
 
 const bodyOf = ({ operation }: Entry): string | undefined => {

@@ -21,9 +21,9 @@ const parameterGroups = { path: 'Path parameters', query: 'Query parameters', he
 const parameterRow = (document: ApiDocument, { name, description, schema, required }: Parameter): Html =>
   row(document, name, { ...(description !== undefined && { description }), ...schema }, required === true)
 
-function parameters(document: ApiDocument, all: readonly Parameter[]): Html[] {
+function parameters(document: ApiDocument, allParameters: readonly Parameter[]): Html[] {
   return Object.entries(parameterGroups).flatMap(([place, title]) => {
-    const entries = all.filter((parameter) => parameter.in === place)
+    const entries = allParameters.filter((parameter) => parameter.in === place)
     const rows = entries.map((parameter) => parameterRow(document, parameter))
     return rows.length === 0
       ? []
@@ -66,9 +66,9 @@ function heading([status, description, content]: ResponseEntry): Html {
 // Responses with the same body share one description of its fields.
 function successes(document: ApiDocument, entries: readonly ResponseEntry[]): Html[] {
   const bodies = Map.groupBy(entries, ([, , content]) => JSON.stringify(jsonSchemaOf(content)))
-  return [...bodies.values()].map((same) => {
-    const schema = jsonSchemaOf(same[0]?.[2])
-    return html`${same.map(heading)}${schema && fields(document, schema)}`
+  return [...bodies.values()].map((equalEntries) => {
+    const schema = jsonSchemaOf(equalEntries[0]?.[2])
+    return html`${equalEntries.map(heading)}${schema && fields(document, schema)}`
   })
 }
 
@@ -157,14 +157,15 @@ function samples(document: ApiDocument, entry: Entry, entries: readonly Response
 /** Renders the article of one operation: description, parameters, responses and samples. */
 export function operation(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary, description, requestBody } = entry.operation
-  const all = responsesOf(document, entry)
-  const entries = all.filter((response) => !isFailure(response))
+  const allResponses = responsesOf(document, entry)
+  const entries = allResponses.filter((response) => !isFailure(response))
   return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
     <div class="explanation">
       <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
       <p class="route">${methodLabel(entry.method)} <code>${entry.path}</code></p>
       ${prose(description)} ${parameters(document, parametersOf(document, entry.operation))}
-      ${body(document, requestBody?.content)} ${successes(document, entries)} ${failures(all.filter(isFailure))}
+      ${body(document, requestBody?.content)} ${successes(document, entries)}
+      ${failures(allResponses.filter(isFailure))}
     </div>
     ${samples(document, entry, entries)}
   </article>`
@@ -190,10 +191,10 @@ export function webhook(
 }
 
 /** Renders the headers of a delivery and the fields of its body. */
-export const deliveryFields = (document: ApiDocument, { parameters: all = [] }: Operation): Html =>
+export const deliveryFields = (document: ApiDocument, { parameters: allParameters = [] }: Operation): Html =>
   html`<h3>Headers</h3>
     <ul class="fields">
-      ${parametersOf(document, { parameters: all }).map((parameter) => parameterRow(document, parameter))}
+      ${parametersOf(document, { parameters: allParameters }).map((parameter) => parameterRow(document, parameter))}
     </ul>
     <h3>Body</h3>
     ${fields(document, { $ref: '#/components/schemas/CloudEvent' })}`

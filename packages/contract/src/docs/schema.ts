@@ -68,12 +68,12 @@ function nestedFields(
   schema: Schema,
   ancestorRefs: readonly string[],
 ): Html | undefined {
-  const inside = fields(document, schema, ancestorRefs)
+  const nestedTable = fields(document, schema, ancestorRefs)
   return (
-    inside &&
+    nestedTable &&
     html`<details>
       <summary>Fields of ${name}</summary>
-      ${inside}
+      ${nestedTable}
     </details>`
   )
 }
@@ -83,15 +83,15 @@ export function row(
   document: ApiDocument,
   name: string,
   schema: Schema,
-  required: boolean,
+  isRequired: boolean,
   ancestorRefs: readonly string[] = [],
 ): Html {
-  const shown = [typeLabel(schema), limits(withoutNull(schema))].filter((text) => text !== undefined).join(', ')
+  const shownParts = [typeLabel(schema), limits(withoutNull(schema))].filter((text) => text !== undefined).join(', ')
   const { description } = schema.$ref === undefined ? schema : resolveSchema(document, schema)
   return html`<li>
     <p>
       <code class="name">${name}</code>
-      <span class="kind">${shown}</span> ${!required && html`<span class="optional">optional</span>`}
+      <span class="kind">${shownParts}</span> ${!isRequired && html`<span class="optional">optional</span>`}
     </p>
     ${description !== undefined && html`<p>${line(description)}</p>`}
     ${allowedValues(schema)}${defaultValue(schema)}${nestedFields(document, name, schema, ancestorRefs)}

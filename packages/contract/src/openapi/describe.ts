@@ -24,15 +24,15 @@ const texts = new Map<string, Text>(
 
 const owners = new Set([...texts.keys()].map((key) => key.split(' ')[0] ?? ''))
 
-type Described = Pick<Schema, '$ref' | 'description' | 'example' | 'examples'>
+type DescribedSchema = Pick<Schema, '$ref' | 'description' | 'example' | 'examples'>
 
 /** Adds descriptions and examples that the schemas of a document lack. */
 export class Describer {
-  readonly #unused = new Set(texts.keys())
+  readonly #unusedTexts = new Set(texts.keys())
 
   /** Keys of the texts that have no property, or whose property has another description. */
-  get unused(): string[] {
-    return [...this.#unused]
+  get unusedTexts(): string[] {
+    return [...this.#unusedTexts]
   }
 
   describeDocument({ components, paths, webhooks = {} }: ApiDocument): void {
@@ -78,17 +78,17 @@ export class Describer {
     if (description !== undefined) Object.assign(parameter, { description })
   }
 
-  #describeMember(member: Described, owner: string, path: readonly string[]): void {
+  #describeMember(member: DescribedSchema, owner: string, path: readonly string[]): void {
     const key = `${owner} ${path.join('.')}`
     const text = texts.get(key)
     this.#fill(member, text ?? common[path.at(-1) ?? ''], text === undefined ? undefined : key)
   }
 
-  #fill(target: Described, text: Text | undefined, key: string | undefined): void {
+  #fill(target: DescribedSchema, text: Text | undefined, key: string | undefined): void {
     if (text === undefined) return
     const [description, example] = typeof text === 'string' ? [text] : text
     if (description !== undefined) target.description ??= description
-    if (description === undefined || target.description === description) this.#unused.delete(key ?? '')
+    if (description === undefined || target.description === description) this.#unusedTexts.delete(key ?? '')
     // A reference shows the example of its component.
     if (example !== undefined && target.$ref === undefined && target.examples === undefined) target.example ??= example
   }

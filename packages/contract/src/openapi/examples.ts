@@ -52,26 +52,26 @@ function exampleOfEvent(document: ApiDocument, schemas: readonly Schema[]): obje
 }
 
 // Optional members without an example would clutter the example.
-const isShown = (document: ApiDocument, schema: Schema, required: boolean): boolean =>
-  required || givenExample(resolveSchema(document, schema)) !== undefined
+const isShown = (document: ApiDocument, schema: Schema, isRequired: boolean): boolean =>
+  isRequired || givenExample(resolveSchema(document, schema)) !== undefined
 
 const givenExample = ({ example, examples = [] }: Schema): unknown => example ?? examples[0]
 
 function exampleObject(document: ApiDocument, { properties = {}, required = [] }: Schema): Record<string, unknown> {
-  const shown = Object.entries(properties).flatMap(([name, property]) =>
+  const shownEntries = Object.entries(properties).flatMap(([name, property]) =>
     property && isShown(document, property, required.includes(name)) ? [[name, exampleOf(document, property)]] : [],
   )
-  return Object.fromEntries(shown)
+  return Object.fromEntries(shownEntries)
 }
 
 /** Builds an example value from the examples, defaults and enums of a schema and its members. */
 function exampleOf(document: ApiDocument, schema: Schema): unknown {
   const resolvedSchema = resolveSchema(document, schema)
   const { const: constant, default: fallback, enum: values, anyOf, items } = resolvedSchema
-  const given = givenExample(resolvedSchema) ?? constant ?? fallback ?? values?.[0]
-  if (given !== undefined) return given
-  const [first] = anyOf ?? []
-  if (first) return exampleOf(document, first)
+  const givenValue = givenExample(resolvedSchema) ?? constant ?? fallback ?? values?.[0]
+  if (givenValue !== undefined) return givenValue
+  const [firstSchema] = anyOf ?? []
+  if (firstSchema) return exampleOf(document, firstSchema)
   const type = typeOf(resolvedSchema)
   if (type === 'array') return items ? [exampleOf(document, items)] : []
   if (type === 'object') return exampleObject(document, resolvedSchema)

@@ -81,10 +81,10 @@ export const errorResponses = Object.entries(sharedErrors).map(([name, codes]) =
 
 const sharedNames = new Map(Object.entries(sharedErrors).map(([name, codes]) => [codes.join(), name] as const))
 
-function errorResponseOf([first, ...others]: readonly ErrorCode[]) {
-  if (first === undefined) throw new Error('An error response needs a code.')
-  const name = sharedNames.get([first, ...others].join())
-  return name === undefined ? errorResponse([first, ...others]) : { $ref: `#/components/responses/${name}` }
+function errorResponseOf([firstCode, ...others]: readonly ErrorCode[]) {
+  if (firstCode === undefined) throw new Error('An error response needs a code.')
+  const name = sharedNames.get([firstCode, ...others].join())
+  return name === undefined ? errorResponse([firstCode, ...others]) : { $ref: `#/components/responses/${name}` }
 }
 
 const successOf = (status: number, { description, content }: ResponseDefinition) => ({

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { quotaReached } from './quota.ts'
+import { quotaReachedError } from './quota.ts'
 import { config } from '../config.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -23,7 +23,7 @@ export const activeJobsKeys = (organisationId: string): keys.Key[] => [
   keys.organisationCounts(organisationId),
 ]
 
-const endedIn = (items: readonly (Item | undefined)[]): number => Number(items[shardCount]?.['activeEnded'] ?? 0)
+const endedCountIn = (items: readonly (Item | undefined)[]): number => Number(items[shardCount]?.['activeEnded'] ?? 0)
 
 const ActiveCount = z
   .object({
@@ -44,7 +44,7 @@ const parseCounts = (items: readonly (Item | undefined)[]) =>
 const sum = (counts: readonly { count: number }[]): number => counts.reduce((total, { count }) => total + count, 0)
 
 export const sumOfActiveJobs = (items: readonly (Item | undefined)[]): number =>
-  sum(parseCounts(items)) - endedIn(items)
+  sum(parseCounts(items)) - endedCountIn(items)
 
 const shareOf = (total: number, shard: number): number =>
   Math.floor(total / shardCount) + (shard < ((total % shardCount) + shardCount) % shardCount ? 1 : 0)
@@ -84,17 +84,17 @@ export async function retryAdmission(organisationId: string, jobCount: number): 
   if (ownLimit === undefined) ownLimits.delete(organisationId)
   else ownLimits.set(organisationId, ownLimit)
   const limit = ownLimit ?? config.PLAT_QUOTA_ACTIVE_JOBS
-  const used = sum(counts)
-  if (used + jobCount > limit) throw quotaReached('activeJobs', { limit, used })
-  if (counts.some(({ isOver }) => isOver)) return spreadWrites(organisationId, items, used + jobCount, ownLimit)
+  const usedCount = sum(counts)
+  if (usedCount + jobCount > limit) throw quotaReachedError('activeJobs', { limit, used: usedCount })
+  if (counts.some(({ isOver }) => isOver)) return spreadWrites(organisationId, items, usedCount + jobCount, ownLimit)
   const byRoom = counts
     .map(({ count }, shard) => ({ shard, room: shareOf(limit, shard) - count }))
     .toSorted((one, other) => other.room - one.room)
-  let remaining = jobCount
+  let remainingCount = jobCount
   return byRoom.flatMap(({ shard, room }) => {
-    const part = Math.min(remaining, room)
+    const part = Math.min(remainingCount, room)
     if (part <= 0) return []
-    remaining -= part
+    remainingCount -= part
     return [admissionWrite(organisationId, shard, part)]
   })
 }
@@ -103,24 +103,24 @@ export async function retryAdmission(organisationId: string, jobCount: number): 
 async function subtractEndedJobs(organisationId: string): Promise<(Item | undefined)[]> {
   const itemKeys = activeJobsKeys(organisationId)
   const items = await getConsistent(itemKeys)
-  const ended = endedIn(items)
-  if (ended === 0) return items
+  const endedCount = endedCountIn(items)
+  if (endedCount === 0) return items
   const writes = Array.from({ length: shardCount }, (_, shard) =>
-    upsert(keys.activeJobs(organisationId, shard), { add: { count: -shareOf(ended, shard) } }),
+    upsert(keys.activeJobs(organisationId, shard), { add: { count: -shareOf(endedCount, shard) } }),
   )
-  await transact([...subtractEndedWrites(organisationId, ended), ...writes])
+  await transact([...subtractEndedWrites(organisationId, endedCount), ...writes])
   return getConsistent(itemKeys)
 }
 
 /** The write fails if the ended jobs were subtracted concurrently. */
-const subtractEndedWrites = (organisationId: string, ended: number): WriteItem[] =>
-  ended === 0
+const subtractEndedWrites = (organisationId: string, endedCount: number): WriteItem[] =>
+  endedCount === 0
     ? []
     : [
         upsert(
           keys.organisationCounts(organisationId),
-          { add: { activeEnded: -ended } },
-          { activeEnded: { atLeast: ended } },
+          { add: { activeEnded: -endedCount } },
+          { activeEnded: { atLeast: endedCount } },
         ),
       ]
 
@@ -130,7 +130,7 @@ export const limitWrites = (
   limit: number | null,
 ): WriteItem[] => [
   ...spreadWrites(organisationId, items, sumOfActiveJobs(items), limit ?? undefined),
-  ...subtractEndedWrites(organisationId, endedIn(items)),
+  ...subtractEndedWrites(organisationId, endedCountIn(items)),
 ]
 
 /** Returns writes that store the quota and spread the count evenly over the items. They fail if an item has changed. */
@@ -160,13 +160,13 @@ function spreadWrites(
 export const activeJobsProjection: Projection = {
   name: 'active jobs',
   countedWrites: (_, records) => {
-    const ended = records
+    const endedCount = records
       .flatMap(({ transitions }) => transitions)
       // Operations, which have no cluster, do not count. A job whose creation failed was counted with its batch.
       .filter(
         ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
       )
-    return ended.length === 0 ? {} : { add: { activeEnded: ended.length } }
+    return endedCount.length === 0 ? {} : { add: { activeEnded: endedCount.length } }
   },
 }
 

@@ -31,8 +31,8 @@ export const parseApiToken = (item: Item): ApiTokenRecord => ApiTokenRecord.pars
 
 export const permissionsIn = (
   { permissions }: Pick<ApiTokenRecord, 'permissions'>,
-  among: readonly Permission[],
-): Permission[] => among.filter((permission) => permissions.includes(permission))
+  candidates: readonly Permission[],
+): Permission[] => candidates.filter((permission) => permissions.includes(permission))
 
 const tokenPattern = /^plat_([0-9a-hjkmnp-tv-z]{26})_([\w-]{43})$/
 
@@ -98,9 +98,9 @@ async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord, owner: User
   const atMs = now()
   const hourStartMs = atMs - (atMs % hourMs)
   if (lastUsedAtMs === hourStartMs) return
-  const due = isLocal(owner) ? {} : keys.due(id, atMs)
+  const dueKeys = isLocal(owner) ? {} : keys.dueIndexKeys(id, atMs)
   try {
-    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hourStartMs, ...due } }, { hash: { is: hash } })
+    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hourStartMs, ...dueKeys } }, { hash: { is: hash } })
   } catch (error) {
     log('warn', 'Failed to record API token use', { tokenId: id, error: String(error) })
   }

@@ -8,7 +8,7 @@ import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { create as creation, getConsistent, patch, remove as removal } from '../db/table.ts'
-import { limitReached, platformError, validationFailed } from '../error.ts'
+import { limitReachedError, platformError, validationFailedError } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { type CurrentRights, reauthorize } from './current-rights.ts'
@@ -38,8 +38,8 @@ export async function list({ organisationId, userId }: Caller): Promise<{ items:
 /** Only this response contains the token's text; the token's record contains a hash of the secret. */
 export const create = (caller: Caller, request: ApiTokenCreation): Promise<CreatedApiToken> =>
   retryOnConflict(async () => {
-    const [current, organisation] = await reauthorize(caller, [], [keys.organisation(caller.organisationId)])
-    return tryCreate(caller, request, current, parseSettings(organisation))
+    const [callerRights, organisation] = await reauthorize(caller, [], [keys.organisation(caller.organisationId)])
+    return tryCreate(caller, request, callerRights, parseSettings(organisation))
   })
 
 async function tryCreate(
@@ -48,14 +48,14 @@ async function tryCreate(
   { user, rights }: CurrentRights,
   settings: OrganisationSettings,
 ): Promise<CreatedApiToken | undefined> {
-  const used = user.tokenIds.size
-  if (used >= apiTokenLimit) throw limitReached(apiTokenLimit, 'API tokens of one user', used)
+  const tokenCount = user.tokenIds.size
+  if (tokenCount >= apiTokenLimit) throw limitReachedError(apiTokenLimit, 'API tokens of one user', tokenCount)
   const { userId, organisationId } = caller
   const secret = newSecret()
   const id = newId('tok')
-  const granted = permissions === undefined ? [...rights] : checkGrantable(permissions, rights)
+  const grantedPermissions = permissions === undefined ? [...rights] : checkGrantable(permissions, rights)
   const times = { createdAtMs: now(), expiresAtMs: expiryOf(expiresAt, settings) }
-  const record = { id, userId, organisationId, name, hash: sha256(secret), permissions: granted, ...times }
+  const record = { id, userId, organisationId, name, hash: sha256(secret), permissions: grantedPermissions, ...times }
   const response = { ...view(record), token: `plat_${id.slice('tok_'.length)}_${secret}` }
   const change = { add: { tokenIds: new Set([id]), version: 1 } }
   const failure = await commit(caller, {
@@ -74,20 +74,21 @@ const dayMs = 86_400_000
 
 /** Returns undefined if the token never expires. */
 function expiryOf(
-  requested: string | null | undefined,
+  requestedExpiry: string | null | undefined,
   { maxTokenLifetimeDays, defaultTokenLifetimeDays }: OrganisationSettings,
 ): number | undefined {
   const maxDays = maxTokenLifetimeDays ?? Infinity
   const defaultMs = now() + Math.min(maxDays, defaultTokenLifetimeDays ?? Infinity) * dayMs
-  const expiresAtMs = requested === undefined ? defaultMs : requested === null ? Infinity : Date.parse(requested)
-  if (expiresAtMs <= now()) throw invalidExpiry('not_in_future', 'must be in the future')
+  const expiresAtMs =
+    requestedExpiry === undefined ? defaultMs : requestedExpiry === null ? Infinity : Date.parse(requestedExpiry)
+  if (expiresAtMs <= now()) throw invalidExpiryError('not_in_future', 'must be in the future')
   if (expiresAtMs > now() + maxDays * dayMs)
-    throw invalidExpiry('too_late', `must be at most ${maxDays} days from now, the maximum of the organisation`)
+    throw invalidExpiryError('too_late', `must be at most ${maxDays} days from now, the maximum of the organisation`)
   return expiresAtMs === Infinity ? undefined : expiresAtMs
 }
 
-const invalidExpiry = (code: string, message: string) =>
-  validationFailed([{ in: 'body', path: '/expiresAt', code, message }])
+const invalidExpiryError = (code: string, message: string) =>
+  validationFailedError([{ in: 'body', path: '/expiresAt', code, message }])
 
 function checkGrantable(permissions: readonly Permission[], rights: ReadonlySet<Permission>): Permission[] {
   const message = 'must be a permission of the user'
@@ -99,7 +100,7 @@ function checkGrantable(permissions: readonly Permission[], rights: ReadonlySet<
     const requirement = 'requires platform:admin; add it, or remove modules:install'
     details.push({ in: 'body', path: `/permissions/${install}`, code: 'requires_platform_admin', message: requirement })
   }
-  if (details.length > 0) throw validationFailed(details)
+  if (details.length > 0) throw validationFailedError(details)
   return [...permissions]
 }
 

@@ -18,7 +18,7 @@ import { platformError } from '../error.ts'
 import { hashPassword } from './password.ts'
 import { checkNewPassword } from './password-rules.ts'
 import { reauthorize } from './current-rights.ts'
-import { timeOf } from '../id.ts'
+import { timeMsOf } from '../id.ts'
 import { endSessions, isLocal, type User, userUnchanged } from './user.ts'
 
 /**
@@ -60,7 +60,7 @@ async function tryChange(
 ): Promise<true | undefined> {
   const { organisationId, userId, sessionId } = caller
   const sinceMs = revokeTokensSince === undefined ? Infinity : Date.parse(revokeTokensSince)
-  const revokedIds = [...user.tokenIds].filter((tokenId) => timeOf(tokenId) >= sinceMs)
+  const revokedIds = [...user.tokenIds].filter((tokenId) => timeMsOf(tokenId) >= sinceMs)
   const unchangedCredential = { passwordHash: { is: passwordHash }, epoch: unchanged(user.epoch || undefined) }
   const change = {
     ...endSessions(sessionId === '' ? undefined : sessionId),

@@ -13,7 +13,7 @@ import {
   countCallWrite,
   counterOf,
   countOf,
-  limitExceeded,
+  limitExceededError,
   perHour,
   perMinute,
   stateOf,
@@ -133,16 +133,16 @@ export async function beginAttempt(username: string, origin: PasswordProof): Pro
     ...(deviceKey ? [deviceKey] : []),
     ...groups.flat().flatMap((counter) => counter.countKeys),
   ])
-  const known = deviceKey && parseDevice(token ?? '', others.shift())
+  const knownDevice = deviceKey && parseDevice(token ?? '', others.shift())
   const credential = item && Credential.parse(item)
   const isSignIn = sessionId === undefined
-  const [strangers = [], own = [], knownName = [], [signInLimit] = []] = groups.map((counters) =>
+  const [strangerCounts = [], ownCounts = [], knownNameCounts = [], [signInLimit] = []] = groups.map((counters) =>
     counters.map((counter) => ({ counter, counts: others.splice(0, counter.countKeys.length).map(countOf) })),
   )
-  const isOwnUser = !isSignIn || (credential !== undefined && known?.users.has(credential.userId) === true)
+  const isOwnUser = !isSignIn || (credential !== undefined && knownDevice?.users.has(credential.userId) === true)
   // The name of a directory user on the platform may differ from the name that was typed.
-  const isOwnName = credential?.passwordHash === undefined && known?.users.has(subject) === true
-  const failureLimits = isOwnUser ? own : isOwnName ? knownName : strangers
+  const isOwnName = credential?.passwordHash === undefined && knownDevice?.users.has(subject) === true
+  const failureLimits = isOwnUser ? ownCounts : isOwnName ? knownNameCounts : strangerCounts
   if (signInLimit === undefined) throw new TypeError('Sign-ins must be limited.')
   enforceLimits([...failureLimits, signInLimit])
   return {
@@ -153,7 +153,7 @@ export async function beginAttempt(username: string, origin: PasswordProof): Pro
     failureLimits,
     signInLimit,
     credential,
-    device: token === undefined ? undefined : { known },
+    device: token === undefined ? undefined : { known: knownDevice },
   }
 }
 
@@ -162,7 +162,7 @@ async function reserve({ failureLimits }: Attempt): Promise<void> {
   const writes = failureLimits.map(({ counter, counts }) => countCallWrite(counter, counts.slice(1)))
   const failure = await transact(writes)
   const exceeded = failure && failureLimits[failure.index]
-  if (exceeded) throw limitExceeded(exceeded.counter, [countOf(failure.item), ...exceeded.counts.slice(1)])
+  if (exceeded) throw limitExceededError(exceeded.counter, [countOf(failure.item), ...exceeded.counts.slice(1)])
   reportTightest(failureLimits.map(withOneMore))
 }
 
@@ -224,13 +224,13 @@ const withOneMore = ({ counter, counts: [count = 0, ...earlierCounts] }: Limit):
 
 function enforceLimits(limits: readonly Limit[]): void {
   const exceeded = limits.find((limit) => remainingOf(limit) === 0)
-  if (exceeded !== undefined) throw limitExceeded(exceeded.counter, exceeded.counts)
+  if (exceeded !== undefined) throw limitExceededError(exceeded.counter, exceeded.counts)
   reportTightest(limits)
 }
 
 function reportTightest(limits: readonly Limit[]): void {
-  const [tightest] = limits.toSorted((one, other) => remainingOf(one) - remainingOf(other))
-  if (tightest !== undefined) reportRateLimit(stateOf(tightest.counter, tightest.counts))
+  const [tightestLimit] = limits.toSorted((one, other) => remainingOf(one) - remainingOf(other))
+  if (tightestLimit !== undefined) reportRateLimit(stateOf(tightestLimit.counter, tightestLimit.counts))
 }
 
 /** An unknown name also costs one write, so that the response time does not reveal which names exist. */

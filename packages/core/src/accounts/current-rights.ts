@@ -31,13 +31,13 @@ export async function reauthorize(
   itemKeys: readonly keys.Key[] = [],
 ): Promise<[CurrentRights, ...(Item | undefined)[]]> {
   const [user, session, ...items] = await getConsistent([...callerKeys(caller), ...itemKeys])
-  const current = await currentRights(caller, user, session)
-  requireCurrentRights(current, permissions)
+  const callerRights = await currentRights(caller, user, session)
+  requireCurrentRights(callerRights, permissions)
   if (caller.rights) {
-    if (caller.rights.permission !== undefined) requireCurrentRights(current, [caller.rights.permission])
+    if (caller.rights.permission !== undefined) requireCurrentRights(callerRights, [caller.rights.permission])
     caller.rights.isConfirmed = true
   }
-  return [current, ...items]
+  return [callerRights, ...items]
 }
 
 const callerKeys = ({ organisationId, userId, sessionId }: Caller) => [
@@ -62,8 +62,8 @@ async function currentRights(
 }
 
 export function requireCurrentRights({ rights }: CurrentRights, permissions: readonly Permission[]): void {
-  const missing = permissions.find((permission) => !rights.has(permission))
-  if (missing !== undefined) throw platformError('forbidden', { requiredPermission: missing })
+  const missingPermission = permissions.find((permission) => !rights.has(permission))
+  if (missingPermission !== undefined) throw platformError('forbidden', { requiredPermission: missingPermission })
 }
 
 const maxAgeMs = 60_000
@@ -78,9 +78,9 @@ const recentRights = new WeakMap<Caller, { pending: Promise<CurrentRights>; atMs
  * permission that the endpoint requires.
  */
 export async function verifySession(token: string, permission?: Permission): Promise<Caller> {
-  const verified = await verifyAccessToken(token)
-  const { user, rights: permissions } = await rightsWithinMinute(verified)
-  const caller: Caller = { ...verified, username: user.username, permissions }
+  const verifiedCaller = await verifyAccessToken(token)
+  const { user, rights: permissions } = await rightsWithinMinute(verifiedCaller)
+  const caller: Caller = { ...verifiedCaller, username: user.username, permissions }
   const confirm = async (itemKeys: readonly keys.Key[] = []) => {
     const [, ...items] = await reauthorize(caller, [], itemKeys)
     return items
@@ -93,15 +93,16 @@ export async function verifySession(token: string, permission?: Permission): Pro
  * the monotonic clock may stop while the process is frozen.
  */
 function rightsWithinMinute(caller: Caller): Promise<CurrentRights> {
-  const [recent, monotonicMs] = [recentRights.get(caller), performance.now()]
-  if (recent && isWithin(recent.atMs, maxAgeMs) && monotonicMs - recent.monotonicMs < maxAgeMs) return recent.pending
-  const pending = readRights(caller)
-  recentRights.set(caller, { pending, atMs: now(), monotonicMs })
-  pending.catch((error: unknown) => {
+  const [recentEntry, monotonicMs] = [recentRights.get(caller), performance.now()]
+  if (recentEntry && isWithin(recentEntry.atMs, maxAgeMs) && monotonicMs - recentEntry.monotonicMs < maxAgeMs)
+    return recentEntry.pending
+  const pendingRights = readRights(caller)
+  recentRights.set(caller, { pending: pendingRights, atMs: now(), monotonicMs })
+  pendingRights.catch((error: unknown) => {
     const isFinal = error instanceof PlatformError && error.code === 'unauthenticated'
     if (!isFinal) recentRights.delete(caller)
   })
-  return pending
+  return pendingRights
 }
 
 async function readRights(caller: Caller): Promise<CurrentRights> {

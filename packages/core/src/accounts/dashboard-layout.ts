@@ -6,7 +6,7 @@ import { iso, now } from '../clock.ts'
 import { type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, orThrow, upsert } from '../db/table.ts'
-import { validationFailed } from '../error.ts'
+import { validationFailedError } from '../error.ts'
 import { newNonce } from '../id.ts'
 
 const LayoutRecord = z.object({ layout: z.string(), revision: z.string(), updatedAtMs: z.number() })
@@ -50,7 +50,7 @@ function conditionOf(ifMatch: string | undefined): Condition {
   if (ifMatch.trim() === '*') return { revision: { present: true } }
   const tags = ifMatch.split(',').map((tag) => /^(?:W\/)?"([\w-]*)"$/.exec(tag.trim()))
   if (tags.length > maxTags || tags.includes(null)) {
-    throw validationFailed([
+    throw validationFailedError([
       { in: 'header', path: '/if-match', code: 'invalid_format', message: 'must be * or an ETag from GET' },
     ])
   }

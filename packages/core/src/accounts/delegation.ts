@@ -33,7 +33,7 @@ export async function targetOrganisationFor(
     keys.administrators(organisationId),
     keys.platform(),
   ]
-  const [current, organisation, head, credential, administrators, platform] = await reauthorize(
+  const [callerRights, organisation, head, credential, administrators, platform] = await reauthorize(
     caller,
     ['users:admin'],
     itemKeys,
@@ -43,11 +43,11 @@ export async function targetOrganisationFor(
   const platformName = platform?.['platformName']
   const target = { organisationId, isOwn, isPlatform, head: parseHead(head), platformName }
   if (!target.isOwn) {
-    if (organisation === undefined || !current.rights.has('platform:admin'))
+    if (organisation === undefined || !callerRights.rights.has('platform:admin'))
       throw platformError('organisation_not_found')
     if (Number(administrators?.['count'] ?? 0) > 0) throw platformError('organisation_has_users')
   }
-  checkGrantable(roles, current, target)
+  checkGrantable(roles, callerRights, target)
   if (credential !== undefined) throw platformError('username_taken')
   checkQuota(organisation, 'users', target.head.total)
   return target
@@ -72,11 +72,15 @@ export async function findManageableUser(caller: Caller, userId: string) {
     keys.user(organisationId, userId),
     keys.platform(),
   ]
-  const [current, organisation, head, userItem, platform] = await reauthorize(caller, ['users:admin'], itemKeys)
+  const [callerRights, organisation, head, userItem, platform] = await reauthorize(caller, ['users:admin'], itemKeys)
   const user = userItem && parseUser(userItem)
   if (user === undefined) throw platformError('user_not_found')
-  requireCurrentRights(current, permissionsOf(user.roles))
+  requireCurrentRights(callerRights, permissionsOf(user.roles))
   const isPlatform = organisation !== undefined && parseOrganisation(organisation).isPlatform
   const platformName = platform?.['platformName']
-  return { user, current, target: { organisationId, isOwn: true, isPlatform, head: parseHead(head), platformName } }
+  return {
+    user,
+    current: callerRights,
+    target: { organisationId, isOwn: true, isPlatform, head: parseHead(head), platformName },
+  }
 }

@@ -39,14 +39,15 @@ export function parseDevice(token: string, item: Item | undefined): Device | und
  * if the known device already has the users and is valid for more than half a year.
  */
 export function rememberDevice(
-  known: Device | undefined,
+  knownDevice: Device | undefined,
   users: readonly [string, ...string[]],
 ): { token: string; writes: WriteItem[] } {
   const ttl = nowSeconds() + deviceSeconds
   const isCurrent =
-    users.every((user) => known?.users.has(user)) && (known?.expiresAtSeconds ?? 0) > nowSeconds() + deviceSeconds / 2
-  const token = known !== undefined && known.users.size < maxUsers ? known.token : newSecret()
-  if (known !== undefined && isCurrent) return { token: known.token, writes: [] }
+    users.every((user) => knownDevice?.users.has(user)) &&
+    (knownDevice?.expiresAtSeconds ?? 0) > nowSeconds() + deviceSeconds / 2
+  const token = knownDevice !== undefined && knownDevice.users.size < maxUsers ? knownDevice.token : newSecret()
+  if (knownDevice !== undefined && isCurrent) return { token: knownDevice.token, writes: [] }
   const change = { add: { users: new Set(users) }, set: { ttl } }
   return { token, writes: [upsert(keys.device(sha256(token)), change)] }
 }

@@ -43,11 +43,11 @@ async function acquireSlot(key: string): Promise<void> {
 
 /** Of the hashes that may start, starts the oldest one whose key has the fewest running hashes. */
 function startNext(): void {
-  const [next] = waiters
+  const [nextWaiter] = waiters
     .filter(({ key }) => canStart(key))
     .toSorted((a, b) => countRunning(a.key) - countRunning(b.key))
-  if (next === undefined) return
-  waiters.splice(waiters.indexOf(next), 1)
-  runningKeys.push(next.key)
-  next.start()
+  if (nextWaiter === undefined) return
+  waiters.splice(waiters.indexOf(nextWaiter), 1)
+  runningKeys.push(nextWaiter.key)
+  nextWaiter.start()
 }

@@ -7,8 +7,8 @@ import { renewCredential } from './credential.ts'
 import { type Change } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create as creation, orThrow, patch, remove as removal, type WriteItem, upsert } from '../db/table.ts'
-import { PlatformError, platformError, validationFailed } from '../error.ts'
-import { newId, timeOf } from '../id.ts'
+import { PlatformError, platformError, validationFailedError } from '../error.ts'
+import { newId, timeMsOf } from '../id.ts'
 import { hashPassword } from './password.ts'
 import { checkNewPassword } from './password-rules.ts'
 import { enqueueProjections } from '../aws/queues.ts'
@@ -117,7 +117,7 @@ function checkPasswordReset({ userId: callerId, tokenId }: Caller, userId: strin
     throw new PlatformError('forbidden', 'An API token cannot set passwords. Sign in to do so.')
   if (userId !== callerId) return
   const message = 'must be the password of another user; change your own at PUT /api/v1/users/me/password'
-  throw validationFailed([{ in: 'body', path: '/password', code: 'own_password', message }])
+  throw validationFailedError([{ in: 'body', path: '/password', code: 'own_password', message }])
 }
 
 async function tryUpdate(
@@ -182,10 +182,10 @@ async function tryRemove(
       removal(keys.user(organisationId, id), userUnchanged(user)),
       removal(keys.username(username), { userId: { is: id } }),
       ...linkRemovals(user),
-      removeWrite(usersOf(organisationId), head, timeOf(id)),
+      removeWrite(usersOf(organisationId), head, timeMsOf(id)),
       ...tokenRemovals(user),
       ...administratorCountWrites(user, isPlatform, user.roles, []),
-      creation(keys.userPurge(id), { organisationId, userId: id, ...keys.due(id, now() + purgeDelayMs) }),
+      creation(keys.userPurge(id), { organisationId, userId: id, ...keys.dueIndexKeys(id, now() + purgeDelayMs) }),
     ],
     audit: { action: 'user.delete', resource: id, detail: username },
     events: [{ name: 'user.deleted', subject: id, data: { userId: id, username } }],

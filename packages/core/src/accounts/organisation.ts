@@ -126,8 +126,8 @@ export async function readUsage({ organisationId }: Caller): Promise<Organisatio
     keys.webhookCount(organisationId),
     ...activeJobsKeys(organisationId),
   ])
-  const usage = (resource: Resource, used: number) => ({
-    used: Math.max(0, used),
+  const usage = (resource: Resource, usedCount: number) => ({
+    used: Math.max(0, usedCount),
     limit: quotaOf(organisation, resource),
   })
   return {

@@ -56,6 +56,6 @@ export async function passwordMatches(
     await begin()
     return hash(password, parameters)
   })
-  const expected = Buffer.from(tag, 'base64url')
-  return actual.length === expected.length && timingSafeEqual(actual, expected) && storedForm !== undefined
+  const expectedTag = Buffer.from(tag, 'base64url')
+  return actual.length === expectedTag.length && timingSafeEqual(actual, expectedTag) && storedForm !== undefined
 }

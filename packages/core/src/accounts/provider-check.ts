@@ -39,8 +39,8 @@ export type ProviderGrant = z.infer<typeof ProviderGrant>
 export const sealGrant = (grant: ProviderGrant | undefined, secret: string): { grant?: Uint8Array } =>
   grant === undefined ? {} : { grant: seal(secret, Buffer.from(JSON.stringify(grant))) }
 
-export const unsealGrant = (sealed: Uint8Array | undefined, secret: string): ProviderGrant | undefined =>
-  sealed && ProviderGrant.parse(JSON.parse(Buffer.from(unseal(secret, sealed)).toString()))
+export const unsealGrant = (sealedGrant: Uint8Array | undefined, secret: string): ProviderGrant | undefined =>
+  sealedGrant && ProviderGrant.parse(JSON.parse(Buffer.from(unseal(secret, sealedGrant)).toString()))
 
 export type Confirmation =
   | { status: 'confirmed'; grant?: ProviderGrant | undefined }

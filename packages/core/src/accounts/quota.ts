@@ -34,7 +34,10 @@ const pluralNames: Readonly<Record<Resource, string>> = {
   activeJobs: 'queued and running jobs',
 }
 
-export const quotaReached = (resource: Resource, { limit, used }: { limit: number; used: number }): PlatformError =>
+export const quotaReachedError = (
+  resource: Resource,
+  { limit, used }: { limit: number; used: number },
+): PlatformError =>
   new PlatformError(
     'limit_reached',
     `The organisation may have ${limit} ${pluralNames[resource]} and has ${used}. Wait or remove some, or ask the operator of the platform for a higher quota.`,
@@ -42,7 +45,7 @@ export const quotaReached = (resource: Resource, { limit, used }: { limit: numbe
   )
 
 /** Throws `limit_reached` if one more resource would exceed the quota. */
-export function checkQuota(organisation: Item | undefined, resource: Resource, used: number): void {
+export function checkQuota(organisation: Item | undefined, resource: Resource, usedCount: number): void {
   const limit = quotaOf(organisation, resource)
-  if (used >= limit) throw quotaReached(resource, { limit, used })
+  if (usedCount >= limit) throw quotaReachedError(resource, { limit, used: usedCount })
 }

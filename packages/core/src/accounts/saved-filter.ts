@@ -5,8 +5,8 @@ import { commit } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { limitReached, platformError } from '../error.ts'
-import { idsBefore, isId, newId, timeOf } from '../id.ts'
+import { limitReachedError, platformError } from '../error.ts'
+import { isId, lowestIdAt, newId, timeMsOf } from '../id.ts'
 
 /** The content of a filter is free-form, so it is stored as JSON text. */
 
@@ -15,12 +15,12 @@ const Filter = z.record(z.string(), z.unknown())
 
 function view(item: table.Item): SavedFilter {
   const { sk: id, name, context, filter } = FilterRecord.parse(item)
-  return { id, name, context, filter: Filter.parse(JSON.parse(filter)), createdAt: iso(timeOf(id)) }
+  return { id, name, context, filter: Filter.parse(JSON.parse(filter)), createdAt: iso(timeMsOf(id)) }
 }
 
 export async function list({ organisationId, userId }: Caller): Promise<{ items: SavedFilter[] }> {
   const { pk } = keys.preferences(organisationId, userId)
-  const items = await table.queryAll({ pk, from: idsBefore('filter', 0), newestFirst: true })
+  const items = await table.queryAll({ pk, from: lowestIdAt('filter', 0), isNewestFirst: true })
   return { items: items.map(view) }
 }
 
@@ -34,13 +34,13 @@ export async function read({ organisationId, userId }: Caller, filterId: string)
 export async function create(caller: Caller, { name, context, filter }: SavedFilterCreation): Promise<SavedFilter> {
   const { organisationId, userId } = caller
   const id = newId('filter')
-  const response = { id, name, context, filter, createdAt: iso(timeOf(id)) }
+  const response = { id, name, context, filter, createdAt: iso(timeMsOf(id)) }
   const belowLimit = { count: { absentOrAtMost: savedFilterLimit - 1 } }
   const countWrite = table.upsert(keys.filterCount(organisationId, userId), { add: { count: 1 } }, belowLimit)
   const record = { name, context, filter: JSON.stringify(filter) }
   await commit(caller, {
     writes: [
-      table.orThrow(countWrite, limitReached(savedFilterLimit, 'saved filters of one user')),
+      table.orThrow(countWrite, limitReachedError(savedFilterLimit, 'saved filters of one user')),
       table.create(keys.savedFilter(organisationId, userId, id), record),
     ],
     response,

@@ -14,7 +14,7 @@ import {
   failAccepted,
 } from './credential.ts'
 import { config } from '../config.ts'
-import { counterOf, limitExceeded, perMinute, stateOf } from '../db/call-limit.ts'
+import { counterOf, limitExceededError, perMinute, stateOf } from '../db/call-limit.ts'
 import { type Condition } from '../db/expression.ts'
 import { indexedKeys } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
@@ -216,8 +216,8 @@ export async function refresh(
   const sessionId = session.id
   const family = { sessionId, ...session }
   const sealKey = idempotencyKey && `${idempotencyKey} ${refreshToken}`
-  const repeated = storedResponse(token, sealKey)
-  if (token.usedAtMs !== undefined && repeated === undefined) return endReusedSession(family, origin)
+  const repeatedResponse = storedResponse(token, sealKey)
+  if (token.usedAtMs !== undefined && repeatedResponse === undefined) return endReusedSession(family, origin)
   if (token.expiresAtMs <= now()) throw platformError('invalid_refresh_token')
 
   // Read after the session, so that a new epoch of the user is noticed.
@@ -226,7 +226,7 @@ export async function refresh(
   const provider = isLocal(user) ? undefined : await get(keys.identityProvider(user.authProvider))
   if (!isLocal(user) && !isEnabledProvider(provider))
     return endSession(family, 'The identity provider is disabled or gone', origin)
-  if (repeated !== undefined) return repeated
+  if (repeatedResponse !== undefined) return repeatedResponse
   const counts = countRefresh(session)
   const atMs = now()
   const grant = unsealGrant(token.grant, refreshToken)
@@ -270,7 +270,7 @@ function storedResponse({ usedAtMs, response }: RefreshToken, sealKey: string | 
 function countRefresh({ id, refreshMinute, refreshes }: SessionRecord) {
   const counter = counterOf(perMinute(`refresh:${id}`, config.PLAT_LIMIT_REFRESH_PER_MINUTE))
   const earlierCount = refreshMinute === counter.periodNumber ? refreshes : 0
-  if (earlierCount >= counter.limit) throw limitExceeded(counter, [earlierCount])
+  if (earlierCount >= counter.limit) throw limitExceededError(counter, [earlierCount])
   reportRateLimit(stateOf(counter, [earlierCount + 1]))
   return { refreshMinute: counter.periodNumber, refreshes: earlierCount + 1 }
 }
@@ -295,11 +295,11 @@ async function checkAtProvider(
     if (now() < (session.confirmedAtMs ?? session.createdAtMs) + maxUnconfirmedMs) return
     await endSession({ sessionId, ...session }, 'The identity provider has not confirmed the user for 24 hours', origin)
   }
-  const sealed = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
+  const sealedGrant = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
   const userConfirmation = newConfirmation(user)
   await transact([
     patch(keys.session(sessionId), { set: { confirmedAtMs: now() } }, { revokedAtMs: { absent: true } }),
-    ...(sealed.grant ? [patch(newToken.key, { set: sealed }, { usedAtMs: { absent: true } })] : []),
+    ...(sealedGrant.grant ? [patch(newToken.key, { set: sealedGrant }, { usedAtMs: { absent: true } })] : []),
     ...(userConfirmation ? [patch(keys.user(organisationId, user.id), { set: userConfirmation })] : []),
   ])
 }
@@ -349,8 +349,8 @@ function revokeSessionWrite(sessionId: string, condition: Condition = {}, isSign
 }
 
 /** A repeat has no effect and succeeds, so the rights of the session are not checked. */
-export async function signOut(authenticated: Caller): Promise<void> {
-  const { rights: _rights, ...caller } = authenticated
+export async function signOut(authenticatedCaller: Caller): Promise<void> {
+  const { rights: _rights, ...caller } = authenticatedCaller
   if (caller.sessionId === '') return
   await close(caller, revokeSessionWrite(caller.sessionId, {}, true))
 }
@@ -368,7 +368,7 @@ export async function endSessionByToken(refreshToken: string, origin: Origin): P
 
 /** Covers the newest 100 sessions. The index may lag behind the latest sign-in. */
 export async function list({ organisationId, userId, sessionId }: Caller): Promise<{ items: Session[] }> {
-  const range = { index: 'gsi1', pk: keys.userSessions(userId), newestFirst: true, limit: sessionLimit } as const
+  const range = { index: 'gsi1', pk: keys.userSessions(userId), isNewestFirst: true, limit: sessionLimit } as const
   const [user, sessionKeys] = await Promise.all([find(organisationId, userId), indexedKeys(range)])
   if (user === undefined) throw platformError('unauthenticated')
   const items = await getConsistent(sessionKeys.map(({ id }) => keys.session(id)))

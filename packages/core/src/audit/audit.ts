@@ -5,7 +5,7 @@ import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, query } from '../db/table.ts'
-import { idsBefore, timeOf } from '../id.ts'
+import { lowestIdAt, timeMsOf } from '../id.ts'
 import { type IndexRange, pageOfAll } from '../db/index-page.ts'
 import { type Page, paged, type PageQuery, type Positioned } from '../db/paging.ts'
 
@@ -47,8 +47,8 @@ async function pageOfFilter(
   page: Page,
 ): Promise<EntryPage> {
   const bounds = {
-    ...(from !== undefined && { from: idsBefore('aud', from) }),
-    ...(to !== undefined && { to: idsBefore('aud', to) }),
+    ...(from !== undefined && { from: lowestIdAt('aud', from) }),
+    ...(to !== undefined && { to: lowestIdAt('aud', to) }),
   }
   const ranges = filterIndexes.flatMap(([filter, index]): IndexRange[] => {
     const value = values[filter]
@@ -72,18 +72,18 @@ async function pageOfChain(
   { page, pageSize, before: position }: Page,
 ): Promise<EntryPage> {
   const { seq } = await auditHead(organisationId)
-  const [earlierCount, last] = await Promise.all([
+  const [earlierCount, lastSeq] = await Promise.all([
     from === undefined ? 0 : countEntriesBefore(organisationId, seq, from),
     to === undefined ? seq : countEntriesBefore(organisationId, seq, to),
   ])
-  const totalCount = Math.max(0, last - earlierCount)
-  const newest = position === undefined ? last - (page - 1) * pageSize : Math.min(last, Number(position) - 1)
-  if (!(newest > earlierCount)) return { items: [], totalCount }
-  const oldest = Math.max(earlierCount + 1, newest - pageSize + 1)
-  const firstKey = keys.auditEntry(organisationId, oldest)
-  const lastKey = keys.auditEntry(organisationId, newest)
-  const { items } = await query({ pk: firstKey.pk, from: firstKey.sk, to: lastKey.sk, newestFirst: true })
-  return { items, totalCount, next: oldest > earlierCount + 1 ? String(oldest) : undefined }
+  const totalCount = Math.max(0, lastSeq - earlierCount)
+  const newestSeq = position === undefined ? lastSeq - (page - 1) * pageSize : Math.min(lastSeq, Number(position) - 1)
+  if (!(newestSeq > earlierCount)) return { items: [], totalCount }
+  const oldestSeq = Math.max(earlierCount + 1, newestSeq - pageSize + 1)
+  const firstKey = keys.auditEntry(organisationId, oldestSeq)
+  const lastKey = keys.auditEntry(organisationId, newestSeq)
+  const { items } = await query({ pk: firstKey.pk, from: firstKey.sk, to: lastKey.sk, isNewestFirst: true })
+  return { items, totalCount, next: oldestSeq > earlierCount + 1 ? String(oldestSeq) : undefined }
 }
 
 const probesPerCall = 100
@@ -95,7 +95,7 @@ async function countEntriesBefore(organisationId: string, entryCount: number, ti
     const step = Math.ceil((end - low) / probesPerCall)
     const numbers = Array.from({ length: Math.floor((end - low) / step) }, (_, index) => low + (index + 1) * step)
     const items = await getConsistent(numbers.map((seq) => keys.auditEntry(organisationId, seq)))
-    const olderCount = items.filter((item) => timeOf(String(item?.['id'])) < timeMs).length
+    const olderCount = items.filter((item) => timeMsOf(String(item?.['id'])) < timeMs).length
     ;[low, end] = [low + olderCount * step, Math.min(end, low + (olderCount + 1) * step - 1)]
   }
   return low

@@ -3,7 +3,7 @@ import { CompactSign, compactVerify, errors, importJWK } from 'jose'
 import * as z from 'zod'
 import { iso, nowSeconds } from '../clock.ts'
 import { type Caller } from '../caller.ts'
-import { validationFailed } from '../error.ts'
+import { validationFailedError } from '../error.ts'
 import { auditKey } from '../signing/audit-key.ts'
 import { publicKeyOf } from '../signing/published-keys.ts'
 import { type AuditHead, auditHead } from './projection.ts'
@@ -43,5 +43,5 @@ export async function readCheckpoint(organisationId: string, jws: string): Promi
     if (!(error instanceof errors.JOSEError || error instanceof SyntaxError || error instanceof TypeError)) throw error
   }
   const message = 'must be a checkpoint that this platform has signed for this organisation'
-  throw validationFailed([{ in: 'query', path: '/checkpoint', code: 'invalid_signature', message }])
+  throw validationFailedError([{ in: 'query', path: '/checkpoint', code: 'invalid_signature', message }])
 }

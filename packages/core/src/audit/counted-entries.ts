@@ -25,15 +25,15 @@ const windows = new Map<string, CountWindow>()
 
 /** Returns whether the call is the first of its subject in this minute. Beyond the limits, does not count the call. */
 function track(group: string, subject: string, write: Write, firstCount: 0 | 1): boolean {
-  const current = windows.get(subject)
-  if (current === undefined) {
+  const currentWindow = windows.get(subject)
+  if (currentWindow === undefined) {
     const windowsOfGroup = [...windows.values()].filter((window) => window.group === group)
     if (windows.size >= maxSubjects || windowsOfGroup.length >= maxSubjectsOfGroup) return false
     windows.set(subject, { group, count: firstCount, write })
     setTimeout(() => void finishWindow(subject), windowMs).unref()
     return true
   }
-  Object.assign(current, { count: current.count + 1, write })
+  Object.assign(currentWindow, { count: currentWindow.count + 1, write })
   return false
 }
 

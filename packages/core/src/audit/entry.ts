@@ -83,8 +83,8 @@ export function isValidEntry(
   const entry = tryParse(text, hash)
   if (entry === undefined || sk !== keys.auditEntry(organisationId, seq).sk || sha256(text) !== hash) return false
   const { id, actor, action, resource } = entry
-  const expected = { id, ...keys.auditIndexKeys(organisationId, { actor: actor.id, action, resource }) }
-  const isIndexed = Object.entries(expected).every(([name, value]) => item[name] === value)
+  const expectedItem = { id, ...keys.auditIndexKeys(organisationId, { actor: actor.id, action, resource }) }
+  const isIndexed = Object.entries(expectedItem).every(([name, value]) => item[name] === value)
   return isIndexed && entry.seq === seq && entry.previousHash === previousHash
 }
 

@@ -27,15 +27,15 @@ export async function exportPage(
     query({ pk, from: sk, limit: maxEntriesPerPage }),
   ])
   const entries = items.map(parseEntry)
-  const last = entries.at(-1)?.seq ?? head.seq
+  const lastSeq = entries.at(-1)?.seq ?? head.seq
   const text =
     format === 'csv' ? csvOf(entries, after === 0) : entries.map((entry) => `${JSON.stringify(entry)}\n`).join('')
-  const detail = `Entries ${after + 1} to ${last} as ${format}`
+  const detail = `Entries ${after + 1} to ${lastSeq} as ${format}`
   await commit(caller, { writes: [], audit: { action: 'audit.export', resource: 'audit', detail } })
-  if (last < head.seq) return { text, next: last, checkpoint: undefined }
+  if (lastSeq < head.seq) return { text, next: lastSeq, checkpoint: undefined }
   // Entries may have joined the chain after the head was read.
-  const newest = { ...head, seq: last, hash: entries.at(-1)?.hash ?? head.hash }
-  return { text, next: undefined, checkpoint: await signCheckpoint(organisationId, newest) }
+  const newestHead = { ...head, seq: lastSeq, hash: entries.at(-1)?.hash ?? head.hash }
+  return { text, next: undefined, checkpoint: await signCheckpoint(organisationId, newestHead) }
 }
 
 /** The columns of the CSV file (RFC 4180), in order. */

@@ -18,22 +18,22 @@ export async function verify(
   const checkpoint = range.checkpoint === undefined ? undefined : await readCheckpoint(organisationId, range.checkpoint)
   const head = await auditHead(organisationId)
   const after = Math.min(range.after, head.seq)
-  const last = Math.min(head.seq, after + limit)
+  const lastSeq = Math.min(head.seq, after + limit)
   let seq = after
   let previousHash = await hashOf(organisationId, after)
-  for await (const item of entries(organisationId, after + 1, last)) {
+  for await (const item of entries(organisationId, after + 1, lastSeq)) {
     const position = { seq: seq + 1, previousHash }
     if (!isValidEntry(organisationId, item, position)) break
     seq = position.seq
     previousHash = String(item['hash'])
   }
   const summary = { entries: seq - after, headSeq: head.seq, headHash: head.hash }
-  if (seq < last) return { valid: false, ...summary, firstBroken: seq + 1 }
+  if (seq < lastSeq) return { valid: false, ...summary, firstBroken: seq + 1 }
   if (checkpoint !== undefined && checkpoint.seq > head.seq)
     return { valid: false, ...summary, firstBroken: head.seq + 1 }
   if (checkpoint !== undefined && (await hashOf(organisationId, checkpoint.seq)) !== checkpoint.hash)
     return { valid: false, ...summary, firstBroken: checkpoint.seq }
-  if (last < head.seq) return { valid: true, ...summary, next: last }
+  if (lastSeq < head.seq) return { valid: true, ...summary, next: lastSeq }
   return previousHash === head.hash ? { valid: true, ...summary } : { valid: false, ...summary, firstBroken: head.seq }
 }
 
@@ -43,9 +43,9 @@ async function hashOf(organisationId: string, seq: number): Promise<string> {
   return String(item?.['hash'])
 }
 
-async function* entries(organisationId: string, first: number, last: number): AsyncGenerator<Item> {
-  if (first > last) return
-  const [from, to] = [keys.auditEntry(organisationId, first), keys.auditEntry(organisationId, last)]
+async function* entries(organisationId: string, firstSeq: number, lastSeq: number): AsyncGenerator<Item> {
+  if (firstSeq > lastSeq) return
+  const [from, to] = [keys.auditEntry(organisationId, firstSeq), keys.auditEntry(organisationId, lastSeq)]
   let after: Item | undefined
   do {
     const page = await query({ pk: from.pk, from: from.sk, to: to.sk, ...(after && { after }) })

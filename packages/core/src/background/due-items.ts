@@ -85,10 +85,10 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
   const counts = await Promise.all(shards)
   await checkClusters(state)
   for (const [id, items] of Map.groupBy(state.cooldowns, ({ pk }) => keys.organisationOf(String(pk)))) {
-    await countingFailures(state, { pk: id }, () => reportPostponed(id, items))
+    await processAndCount(state, { pk: id }, () => reportPostponed(id, items))
   }
   await forEachLimit(relayUpdateConcurrency, state.relayUpdates, (item) =>
-    countingFailures(state, item, () => advance(parseRelayUpdate(item))),
+    processAndCount(state, item, () => advance(parseRelayUpdate(item))),
   )
   const itemCount = counts.reduce((sum, count) => sum + count, 0)
   if (itemCount > 0) log('info', 'Sweep completed', { itemCount })
@@ -96,7 +96,7 @@ export async function sweepDue(isSwept: (key: keys.Key) => boolean, isFull = fal
 }
 
 async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key) => boolean): Promise<number> {
-  const to = `${keys.dueSort(now())}~`
+  const to = `${keys.dueSortKey(now())}~`
   let itemCount = 0
   let after: Item | undefined
   do {
@@ -120,7 +120,7 @@ async function sweepShard(pk: string, state: SweepState, isSwept: (key: keys.Key
 /** Items of other types may be processed early, because their processing checks the clock again. */
 function mustWait(item: Item): boolean {
   const isTimed = isCooldown(item) || item['sk'] === 'USER' || isOrphanedSecret(item)
-  return isTimed && isAhead(keys.dueTimeOf(String(item['duesk'])), maxDelayMs)
+  return isTimed && isAhead(keys.dueMsOf(String(item['duesk'])), maxDelayMs)
 }
 
 /**
@@ -143,7 +143,7 @@ async function processAll(dueKeys: readonly keys.Key[], state: SweepState): Prom
   await Promise.all([
     ...newIds.map((id) => enqueueProjections(id)),
     ...webhookKeys.map(({ pk, sk }) => enqueueWebhook({ organisationId: keys.organisationOf(pk), webhookId: sk })),
-    ...items.filter((item) => !isDeferred(item)).map((item) => countingFailures(state, item, processItem)),
+    ...items.filter((item) => !isDeferred(item)).map((item) => processAndCount(state, item, processItem)),
   ])
 }
 
@@ -157,7 +157,7 @@ const isDeferred = (item: Item): boolean =>
   isRemovedCluster(item) || isApiToken(item) || isCluster(item) || isCooldown(item) || isRelayUpdate(item)
 
 /** Logs an error instead of throwing it, so that the other items are processed. Returns whether the work succeeded. */
-export async function safely(item: Item, work: (item: Item) => Promise<unknown>): Promise<boolean> {
+export async function processSafely(item: Item, work: (item: Item) => Promise<unknown>): Promise<boolean> {
   try {
     await work(item)
     return true
@@ -168,8 +168,8 @@ export async function safely(item: Item, work: (item: Item) => Promise<unknown>)
   }
 }
 
-async function countingFailures(state: SweepState, item: Item, work: (item: Item) => Promise<unknown>): Promise<void> {
-  if (!(await safely(item, work))) state.failureCount++
+async function processAndCount(state: SweepState, item: Item, work: (item: Item) => Promise<unknown>): Promise<void> {
+  if (!(await processSafely(item, work))) state.failureCount++
 }
 
 async function processItem(item: Item): Promise<void> {
@@ -185,12 +185,12 @@ async function processItem(item: Item): Promise<void> {
 async function checkClusters(state: SweepState): Promise<void> {
   const records: ClusterRecord[] = []
   await Promise.all(
-    state.clusters.map((item) => countingFailures(state, item, async () => void records.push(parseCluster(item)))),
+    state.clusters.map((item) => processAndCount(state, item, async () => void records.push(parseCluster(item)))),
   )
   const changedRecords = records.filter((record) => currentStatus(record) !== record.status)
   const summaries = await summariesOf(Map.groupBy(changedRecords, ({ organisationId }) => organisationId))
   await forEachLimit(clusterConcurrency, records, (record) =>
-    countingFailures(state, { ...keys.cluster(record.organisationId, record.id) }, () =>
+    processAndCount(state, { ...keys.cluster(record.organisationId, record.id) }, () =>
       checkCluster(record, summaries.get(record)),
     ),
   )
@@ -199,10 +199,10 @@ async function checkClusters(state: SweepState): Promise<void> {
 type Summaries = Map<ClusterRecord, SweepSummary | undefined>
 
 async function summariesOf(changedRecords: ReadonlyMap<string, ClusterRecord[]>): Promise<Summaries> {
-  const stored = await getMany([...changedRecords.keys()].map((id) => keys.sweepSummary(id, 'CHANGES')))
+  const storedItems = await getMany([...changedRecords.keys()].map((id) => keys.sweepSummary(id, 'CHANGES')))
   const summaries: Summaries = new Map()
   await Promise.all(
-    [...changedRecords].map(([id, records], index) => addSummaries(id, records, stored[index], summaries)),
+    [...changedRecords].map(([id, records], index) => addSummaries(id, records, storedItems[index], summaries)),
   )
   return summaries
 }
@@ -216,11 +216,11 @@ async function addSummaries(
   const key = keys.sweepSummary(organisationId, 'CHANGES')
   let item = storedItem
   for (let attempt = 0; attempt < maxSummaryAttempts; attempt++) {
-    const last = parseSummary(item, SweepSummary)
-    const isCovered = (record: ClusterRecord) => last !== undefined && wasDueAt(record, last.atMs)
+    const lastSummary = parseSummary(item, SweepSummary)
+    const isCovered = (record: ClusterRecord) => lastSummary !== undefined && wasDueAt(record, lastSummary.atMs)
     const summary = summaryOf(records.filter((record) => !isCovered(record)))
     if (summary === undefined || (await replaceSummary(key, item, summary.atMs, summary))) {
-      for (const record of records) summaries.set(record, isCovered(record) ? last?.summary : summary)
+      for (const record of records) summaries.set(record, isCovered(record) ? lastSummary?.summary : summary)
       return
     }
     item = await get(key)
@@ -251,10 +251,10 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   const correctedTimes = correctedTimesOf(record)
   const areTimesCorrect = Object.keys(correctedTimes).length === 0
   if (events.length === 0 && areTimesCorrect && dueAtMs !== undefined && dueAtMs < now() + soonMs) return
-  const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
+  const dueAttributes = dueAtMs === undefined ? {} : keys.dueIndexKeys(record.id, dueAtMs)
   const change = {
     set: {
-      ...due,
+      ...dueAttributes,
       ...correctedTimes,
       ...(status === record.status ? {} : statusIndexKeys(record, status)),
     },
@@ -290,6 +290,6 @@ function correctedTimesOf({
 /** Batches stay due until they are finished, because their messages may be lost. */
 async function checkBatch({ organisationId, id }: BatchRecord): Promise<void> {
   await enqueueBatch({ organisationId, batchId: id })
-  const change = { set: keys.due(id, now() + 2 * outboxRetryMs) }
+  const change = { set: keys.dueIndexKeys(id, now() + 2 * outboxRetryMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
 }

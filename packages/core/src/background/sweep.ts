@@ -9,7 +9,7 @@ import { removeExpiredJobs } from '../jobs/retention.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { log } from '../log.ts'
-import { safely, sweepDue } from './due-items.ts'
+import { processSafely, sweepDue } from './due-items.ts'
 
 /** Limits each kind of work that follows a sweep, so that the work does not delay the next sweep. */
 const maxFollowUpMs = 15_000
@@ -29,11 +29,11 @@ export async function sweep(): Promise<void> {
   const state = await sweepDue(() => true, isFull)
   if (isFull && state.failureCount === 0) await endFullSweeps()
   for (const { duesk } of state.oldestItems)
-    recordMetric('SweepDelay', Math.max(0, now() - keys.dueTimeOf(String(duesk))) / 1000)
+    recordMetric('SweepDelay', Math.max(0, now() - keys.dueMsOf(String(duesk))) / 1000)
   await Promise.all([
     purgeClusters(state.removedClusters),
     confirmOwners(state.usedTokens),
-    safely({ ...keys.jobRetention() }, () => removeExpiredJobs(maxFollowUpMs)),
+    processSafely({ ...keys.jobRetention() }, () => removeExpiredJobs(maxFollowUpMs)),
   ])
 }
 
@@ -48,7 +48,7 @@ export async function sweepAndPlanChecks(): Promise<void> {
 async function purgeClusters(removedClusters: readonly Item[]): Promise<void> {
   const untilMs = elapsedMs() + maxFollowUpMs
   for (const item of removedClusters.toSorted((a, b) => (String(a['duesk']) < String(b['duesk']) ? -1 : 1))) {
-    if (elapsedMs() < untilMs) await safely(item, purgeCluster)
+    if (elapsedMs() < untilMs) await processSafely(item, purgeCluster)
   }
 }
 
@@ -60,6 +60,6 @@ async function confirmOwners(usedTokens: readonly Item[]): Promise<void> {
   const unreachableProviderIds = new Set<string>()
   const tokensByOwner = [...Map.groupBy(usedTokens, ({ userId }) => userId).values()]
   await forEachLimit(ownerConcurrency, tokensByOwner, async (tokens) => {
-    if (elapsedMs() < untilMs) await safely(tokens[0] ?? {}, () => confirmOwner(tokens, unreachableProviderIds))
+    if (elapsedMs() < untilMs) await processSafely(tokens[0] ?? {}, () => confirmOwner(tokens, unreachableProviderIds))
   })
 }

@@ -155,7 +155,7 @@ const maxShownNames = 5
 
 function describeClusters(records: readonly ClusterRecord[]): string {
   const names = records.slice(0, maxShownNames).map(({ name }) => name)
-  const others = records.length - names.length
+  const otherCount = records.length - names.length
   const count = records.length === 1 ? '1 cluster' : `${records.length} clusters`
-  return `${count} (${names.join(', ')}${others > 0 ? ` and ${others} more` : ''})`
+  return `${count} (${names.join(', ')}${otherCount > 0 ? ` and ${otherCount} more` : ''})`
 }

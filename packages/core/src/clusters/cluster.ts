@@ -42,7 +42,7 @@ import {
 import { createEnrollmentToken } from './enrollment-token.ts'
 import { changeLabelsWrite, createLabelsWrite, describeLabels, parseLabels } from '../labels/labels.ts'
 import { platformError } from '../error.ts'
-import { isId, newId, timeOf } from '../id.ts'
+import { isId, newId, timeMsOf } from '../id.ts'
 import { parseFacts } from './facts.ts'
 import { nodesView } from './node.ts'
 import {
@@ -62,7 +62,7 @@ export { list } from './list.ts'
 export async function find(
   organisationId: string,
   clusterId: string,
-  options: { stale?: boolean } = {},
+  options: { mayBeStale?: boolean } = {},
 ): Promise<ClusterRecord | undefined> {
   if (!isId('clus', clusterId)) return undefined
   const item = await get(keys.cluster(organisationId, clusterId), options)
@@ -281,13 +281,18 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
     removal(keys.clusterName(organisationId, record.name)),
     removal(keys.nodes(organisationId, id)),
     removal(keys.clusterLabels(organisationId, id)),
-    removeWrite(clustersOf(organisationId), head, timeOf(id)),
+    removeWrite(clustersOf(organisationId), head, timeMsOf(id)),
     statusCountWrite(record, record.status, undefined),
     ...leaveSiteWrites(organisationId, record.siteId),
     removedWrite(organisationId, id),
     ...hiddenWrites(organisationId, endedJobCounts(record)),
     ...(record.enrollmentId === undefined ? [] : [removal(keys.enrollment(record.enrollmentId))]),
     ...relayIdsOf(record).map((relayId) => removal(keys.relay(relayId))),
-    create(keys.clusterPurge(id), { organisationId, clusterId: id, removedAtMs: now(), ...keys.due(id, now()) }),
+    create(keys.clusterPurge(id), {
+      organisationId,
+      clusterId: id,
+      removedAtMs: now(),
+      ...keys.dueIndexKeys(id, now()),
+    }),
   ]
 }

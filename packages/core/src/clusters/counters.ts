@@ -6,7 +6,7 @@ import { patch, type WriteItem } from '../db/table.ts'
 export interface CounterChange {
   clusterId: string
   drop?: Record<string, ReadonlySet<string>>
-  /** The id of a job to add to the listed jobs. The write then has the condition of `listing`. */
+  /** The id of a job to add to the listed jobs. The write then has the condition of `listingCondition`. */
   list?: string
   lastJob?: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
@@ -18,7 +18,7 @@ export const lastJobOf = (jobId: string) => ({ lastJob: jobId.slice('job_'.lengt
 export const maxListed = 6
 
 /** Requires that the list has room for `count` more jobs, and that no job waits in the inbox. */
-export const listing = (count: number): Condition => ({
+export const listingCondition = (count: number): Condition => ({
   listedJobs: { absentOrSmaller: maxListed - count + 1 },
   waitingJobs: { absentOrAtMost: 0 },
 })
@@ -26,7 +26,9 @@ export const listing = (count: number): Condition => ({
 const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCancelled: 'Cancelled' } as const
 
 export const addEnded = (status: JobStatus): CounterChange['add'] =>
-  Object.fromEntries(Object.entries(endedCounters).flatMap(([counter, of]) => (of === status ? [[counter, 1]] : [])))
+  Object.fromEntries(
+    Object.entries(endedCounters).flatMap(([counter, endedStatus]) => (endedStatus === status ? [[counter, 1]] : [])),
+  )
 
 export const subtractEnded = (status: JobStatus): CounterChange['add'] => ({
   jobs: -1,
@@ -69,7 +71,7 @@ export function counterWrites(
         : patch(
             keys.cluster(organisationId, clusterId),
             { set, add: { ...add, listedJobs: list }, drop },
-            listing(list.size),
+            listingCondition(list.size),
           ),
   }))
 }

@@ -30,17 +30,17 @@ const SweepState = z.object({
 
 let knownStartMs = config.PLAT_STARTED_AT_MS
 
-const unlessFuture = (ms: number): number => (ms <= now() ? ms : 0)
+const zeroIfFuture = (ms: number): number => (ms <= now() ? ms : 0)
 
 /**
  * Returns the time at which the current run of the platform began, as far as this process knows. `observe` and
  * `observeNow` update the time after a gap.
  */
-export const runningSinceMs = (): number => unlessFuture(knownStartMs)
+export const runningSinceMs = (): number => zeroIfFuture(knownStartMs)
 
 /** `item` is the item of `keys.sweepState()`. */
 export function observe(item: Item | undefined): void {
-  knownStartMs = Math.max(unlessFuture(knownStartMs), unlessFuture(SweepState.parse(item ?? {}).runningSinceMs))
+  knownStartMs = Math.max(zeroIfFuture(knownStartMs), zeroIfFuture(SweepState.parse(item ?? {}).runningSinceMs))
 }
 
 /** Like `observe`, but reads the item itself. Also detects a gap that has not ended, by the age of the last sweep. */

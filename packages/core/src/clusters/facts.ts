@@ -23,12 +23,12 @@ export function parseFacts(item: Item | undefined): { relayVersion?: string; fac
 
 /** Returns attributes of the item of nodes. While the facts do not fit, drops those of the last half of the nodes. */
 export function factsAttributes({ relayVersion, nodes }: FactsReport, nodeIds: ReadonlySet<string>): Item {
-  let kept = nodes.filter(({ id }) => nodeIds.has(id)).map(({ id, ...facts }) => [id, facts] as const)
+  let keptNodes = nodes.filter(({ id }) => nodeIds.has(id)).map(({ id, ...facts }) => [id, facts] as const)
   for (;;) {
-    const facts = compress(JSON.stringify(Object.fromEntries(kept)))
+    const facts = compress(JSON.stringify(Object.fromEntries(keptNodes)))
     if (facts.length <= maxStoredBytes) return { relayVersion, facts }
-    kept = kept.slice(0, Math.floor(kept.length / 2))
-    log('warn', 'The facts of a cluster are too long; those of some nodes are dropped', { kept: kept.length })
+    keptNodes = keptNodes.slice(0, Math.floor(keptNodes.length / 2))
+    log('warn', 'The facts of a cluster are too long; those of some nodes are dropped', { kept: keptNodes.length })
   }
 }
 
@@ -46,8 +46,8 @@ export const factLabels = ({ relayVersion, custom, nodes }: FactsReport): Labels
   ...Object.fromEntries(Object.entries(custom).map(([key, value]) => [`facts/${key}`, toLabelValue(value)])),
 })
 
-function valueLabel(key: string, found: readonly (string | undefined)[]): Labels {
-  const values = new Set(found.filter((value) => value !== undefined).map(toLabelValue))
+function valueLabel(key: string, foundValues: readonly (string | undefined)[]): Labels {
+  const values = new Set(foundValues.filter((value) => value !== undefined).map(toLabelValue))
   const [value] = values
   return value === undefined ? {} : { [key]: values.size > 1 ? 'mixed' : value }
 }

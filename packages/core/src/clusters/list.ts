@@ -17,7 +17,7 @@ import { getConsistent, type Item } from '../db/table.ts'
 import { pageOfRange } from '../db/index-page.ts'
 import { newestRecords, parseHead, type OffsetList, readPage } from '../db/offset-list.ts'
 import { type Order, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
-import { validationFailed } from '../error.ts'
+import { validationFailedError } from '../error.ts'
 
 /** Lists use eventually consistent reads, so they may lag behind writes, usually by less than a second. */
 
@@ -69,7 +69,7 @@ async function find(
 ): Promise<ClusterRecords> {
   const { selector, term, ...filter } = named
   if (ids !== undefined && sort !== undefined)
-    throw validationFailed([
+    throw validationFailedError([
       { in: 'query', path: '/sort', code: 'not_with_ids', message: 'must be absent with ids, which have an order' },
     ])
   if (ids !== undefined) return pageOfIds(organisationId, ids.split(','), named, page)
@@ -79,7 +79,7 @@ async function find(
   }
   const isFiltered = filter.status !== undefined || filter.type !== undefined
   if (selector !== undefined || (term !== '' && !isFiltered))
-    return pageOfSelected(organisationId, await select(organisationId, named, { stale: true }), page)
+    return pageOfSelected(organisationId, await select(organisationId, named, { mayBeStale: true }), page)
   if (term !== '') return searchFiltered(organisationId, { ...filter, term }, page)
   return isFiltered ? pageOfFilter(organisationId, filter, page) : pageOfClusters(organisationId, page)
 }
@@ -92,7 +92,7 @@ async function pageOfClusters(organisationId: string, page: Page): Promise<Clust
 
 async function pageOfFilter(organisationId: string, filter: Filter, page: Page): Promise<ClusterRecords> {
   const summaryKeys = [keys.clusterOffsets(organisationId), keys.clusterStatusCounts(organisationId), keys.sweepState()]
-  const [headItem, statusCounts, sweepState] = await getConsistent(summaryKeys, { stale: true })
+  const [headItem, statusCounts, sweepState] = await getConsistent(summaryKeys, { mayBeStale: true })
   observe(sweepState)
   if (parseHead(headItem).total > exactFilterLimit)
     return pageByIndex(organisationId, filter, countMatching(statusCounts, filter), page)
@@ -107,16 +107,16 @@ async function pageOfIds(
   page: Page,
 ): Promise<ClusterRecords> {
   const clusterKeys = [...new Set(ids)].map((id) => keys.cluster(organisationId, id))
-  const items = (await getConsistent(clusterKeys, { stale: true })).filter((item) => item !== undefined)
-  const named = items.filter(nameContains(term)).map(parseCluster).filter(matches(filter))
+  const items = (await getConsistent(clusterKeys, { mayBeStale: true })).filter((item) => item !== undefined)
+  const namedClusters = items.filter(nameContains(term)).map(parseCluster).filter(matches(filter))
   const labels =
     selector === undefined
       ? undefined
       : await labelsOf(
           organisationId,
-          named.map(({ id }) => id),
+          namedClusters.map(({ id }) => id),
         )
-  const records = labels ? named.filter(({ id }) => matchesText(selector, labels.get(id))) : named
+  const records = labels ? namedClusters.filter(({ id }) => matchesText(selector, labels.get(id))) : namedClusters
   const positionOf = ({ id }: ClusterRecord): string => String(999 - ids.indexOf(id))
   return { ...pageOfRecords(records, page, positionOf), ...(labels && { labels }) }
 }
@@ -140,12 +140,16 @@ async function pageOfSelected(
 
 async function recordsOf(organisationId: string, ids: readonly string[]): Promise<ClusterRecord[]> {
   const clusterKeys = ids.map((id) => keys.cluster(organisationId, id))
-  const items = ids.length === 0 ? [] : await getConsistent(clusterKeys, { stale: true })
+  const items = ids.length === 0 ? [] : await getConsistent(clusterKeys, { mayBeStale: true })
   return items.filter((item) => item !== undefined).map(parseCluster)
 }
 
-function pageOfRecords(all: ClusterRecord[], page: Page, positionOf = ({ id }: ClusterRecord) => id): ClusterRecords {
-  const { items: records, ...rest } = pageOfItems(all, page, positionOf)
+function pageOfRecords(
+  allRecords: ClusterRecord[],
+  page: Page,
+  positionOf = ({ id }: ClusterRecord) => id,
+): ClusterRecords {
+  const { items: records, ...rest } = pageOfItems(allRecords, page, positionOf)
   return { records, ...rest }
 }
 
@@ -184,6 +188,6 @@ async function pageByIndex(
   const index = status === undefined ? 'gsi2' : type === undefined ? 'gsi1' : 'gsi3'
   const pk = keys.clusterPartition(organisationId, { ...(status && { status }), ...(type && { type }) })
   const { keys: pageKeys, next } = await pageOfRange({ index, pk }, async () => count, page)
-  const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+  const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { mayBeStale: true })
   return { records: items.filter((item) => item !== undefined).map(parseCluster), totalCount: count, next }
 }

@@ -8,7 +8,7 @@ import { getConsistent, type Item, query } from '../db/table.ts'
 import { parseFacts } from './facts.ts'
 import { nodesView, parseNodes } from './node.ts'
 import { currentStatus, parseCluster } from './record.ts'
-import { validationFailed } from '../error.ts'
+import { validationFailedError } from '../error.ts'
 import { select } from './select.ts'
 
 export interface NodeQuery extends PageQuery {
@@ -45,10 +45,10 @@ export const listNodes = (caller: Caller, { page, pageSize, cursor, ...query }: 
   const { selector, os, search = '', sort } = query
   const filter = { selector, os: os?.toLowerCase(), term: keys.fold(search.trim()), sort }
   return paged(['nodes', organisationId, filter], { page, pageSize, cursor }, async (requestedPage) => {
-    const found = await (sort === undefined
+    const nodePage = await (sort === undefined
       ? newestNodes(organisationId, filter, requestedPage)
       : sortedNodes(organisationId, { ...filter, sort }, requestedPage))
-    return { ...found, items: await viewsOf(organisationId, found.items) }
+    return { ...nodePage, items: await viewsOf(organisationId, nodePage.items) }
   })
 }
 
@@ -71,14 +71,14 @@ async function newestNodes(organisationId: string, filter: Filter, page: Page) {
 
 async function sortedNodes(organisationId: string, filter: Filter & { sort: NodeSort }, page: Page) {
   const { matches, searchedAll } = await findNodes(organisationId, filter, { isEnough: () => false })
-  if (!searchedAll) throw tooManyNodes()
+  if (!searchedAll) throw tooManyNodesError()
   const valueOf = valuesOf(filter.sort)
   const { items, order } = sortItems(matches, { sort: filter.sort, idOf: ({ position }) => position, valueOf })
   return { ...pageOfItems(items, page, ({ position }) => position, order), searchedAll }
 }
 
-const tooManyNodes = () =>
-  validationFailed([
+const tooManyNodesError = () =>
+  validationFailedError([
     {
       in: 'query',
       path: '/sort',
@@ -104,23 +104,24 @@ interface Search {
 
 async function findNodes(organisationId: string, filter: Filter, { before, isEnough }: Search) {
   const { selector } = filter
-  const selected = selector === undefined ? undefined : await selectedIds(organisationId, selector)
+  const selectedClusterIds = selector === undefined ? undefined : await selectedIds(organisationId, selector)
   const matches: Match[] = []
   let after: Item | undefined
-  let last: string | undefined
-  let calls = 0
+  let lastPosition: string | undefined
+  let callCount = 0
   do {
-    const range = { pk: keys.nodes(organisationId, '').pk, newestFirst: true, stale: true }
+    const range = { pk: keys.nodes(organisationId, '').pk, isNewestFirst: true, mayBeStale: true }
     const to = before === undefined ? {} : { to: before.slice(0, before.lastIndexOf('_')) }
-    const found = await query({ ...range, ...to, ...(after && { after }) })
-    for (const item of found.items) {
-      if (selected === undefined || selected.has(String(item['sk']))) matches.push(...matchesIn(item, filter))
-      last = positionOf(String(item['sk']), maxIndex)
+    const result = await query({ ...range, ...to, ...(after && { after }) })
+    for (const item of result.items) {
+      if (selectedClusterIds === undefined || selectedClusterIds.has(String(item['sk'])))
+        matches.push(...matchesIn(item, filter))
+      lastPosition = positionOf(String(item['sk']), maxIndex)
     }
-    after = found.next
-    calls++
-  } while (after !== undefined && calls < maxCalls && !isEnough(matches))
-  return { matches, last, searchedAll: after === undefined }
+    after = result.next
+    callCount++
+  } while (after !== undefined && callCount < maxCalls && !isEnough(matches))
+  return { matches, last: lastPosition, searchedAll: after === undefined }
 }
 
 const isBefore =
@@ -129,7 +130,7 @@ const isBefore =
     before === undefined || position < before
 
 const selectedIds = async (organisationId: string, selector: string): Promise<ReadonlySet<string>> => {
-  const { clusters } = await select(organisationId, { selector, term: '' }, { stale: true })
+  const { clusters } = await select(organisationId, { selector, term: '' }, { mayBeStale: true })
   return new Set(clusters.map(({ id }) => id))
 }
 
@@ -149,7 +150,7 @@ async function viewsOf(organisationId: string, matches: readonly Match[]): Promi
   const items = new Map(matches.map(({ clusterId, item }) => [clusterId, item]))
   const clusterIds = [...items.keys()]
   const clusterKeys = clusterIds.map((id) => keys.cluster(organisationId, id))
-  const records = clusterIds.length === 0 ? [] : await getConsistent(clusterKeys, { stale: true })
+  const records = clusterIds.length === 0 ? [] : await getConsistent(clusterKeys, { mayBeStale: true })
   const nodes = new Map<string, NodeSummary>()
   for (const [index, clusterId] of clusterIds.entries()) {
     const record = records[index] && parseCluster(records[index])

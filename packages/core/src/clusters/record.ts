@@ -6,7 +6,7 @@ import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, upsert } from '../db/table.ts'
-import { timeOf } from '../id.ts'
+import { timeMsOf } from '../id.ts'
 import { runningSinceMs } from './downtime.ts'
 import { clusterStatus, type Intervals, isChannelOpen, withoutDowntime } from './status.ts'
 
@@ -85,8 +85,8 @@ export function parseCluster(item: Item) {
   return {
     ...record,
     organisationId: keys.organisationOf(pk),
-    registeredAtMs: timeOf(record.id),
-    dueAtMs: keys.dueTimeOf(duesk),
+    registeredAtMs: timeMsOf(record.id),
+    dueAtMs: keys.dueMsOf(duesk),
   }
 }
 export type ClusterRecord = ReturnType<typeof parseCluster>
@@ -103,7 +103,7 @@ export const countedPresence = (record: ClusterRecord) =>
 export const currentStatus = (record: ClusterRecord): ClusterStatus => clusterStatus(countedPresence(record), now())
 
 /** While a channel is open, the relay counts as seen now, unless its heartbeats are overdue. */
-function lastSeenAt(record: ClusterRecord): number {
+function lastSeenMsOf(record: ClusterRecord): number {
   const { silence } = countedPresence(record)
   const isSeenNow = isChannelOpen(record, intervals) && now() - silence.sinceMs <= silence.degradedMs
   return isSeenNow ? now() : Math.min(Math.max(record.lastSeenAtMs, record.channelClosedAtMs ?? 0), now())
@@ -118,7 +118,7 @@ export const summary = (record: ClusterRecord, labels: Labels): ClusterSummary =
   ...(record.siteId === undefined ? {} : { siteId: record.siteId }),
   labels,
   registeredAt: iso(record.registeredAtMs),
-  lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(lastSeenAt(record)),
+  lastSeenAt: record.lastSeenAtMs === 0 ? null : iso(lastSeenMsOf(record)),
   ...(record.pendingRelayId !== undefined && { awaitsApproval: true as const }),
   ...(record.lastJob !== undefined && { lastJobId: `job_${record.lastJob}` }),
 })

@@ -35,17 +35,19 @@ export const purgedWrites = (organisationId: string, clusterId: string): WriteIt
   upsert(keys.removedClusters(organisationId), { drop: { ids: new Set([clusterId]) }, add: { count: -1 } }),
 ]
 
-export const parseRemoved = (item: Item | undefined): ReadonlySet<unknown> =>
+export const parseRemovedIds = (item: Item | undefined): ReadonlySet<unknown> =>
   item?.['ids'] instanceof Set ? item['ids'] : new Set()
 
 /** The totals include the jobs of removed clusters, which are also counted separately. */
-export const hiddenOf = (status: string): string => `hidden ${status}`
+export const hiddenCountName = (status: string): string => `hidden ${status}`
 
 /** Counts the jobs of a removed cluster as hidden. The projection of their purge subtracts them again. */
 export function hiddenWrites(organisationId: string, byStatus: Readonly<Record<string, number>>): WriteItem[] {
   const counts = Object.entries(byStatus).filter(([, count]) => count > 0)
   if (counts.length === 0) return []
   const total = counts.reduce((sum, [, count]) => sum + count, 0)
-  const add = Object.fromEntries([['total', total] as const, ...counts].map(([name, count]) => [hiddenOf(name), count]))
+  const add = Object.fromEntries(
+    [['total', total] as const, ...counts].map(([name, count]) => [hiddenCountName(name), count]),
+  )
   return [upsert(keys.organisationCounts(organisationId), { add })]
 }

@@ -29,14 +29,19 @@ export function consumeHeartbeatNonce(
   const latestSeconds = nowMs / 1000 + retentionSeconds
   const floor = Number.parseInt(storedFloor, 36) > nowMs / 1000 + maxSkewSeconds ? '0' : storedFloor
   const hash = sha256(tokenId).slice(0, hashLength)
-  const issued = Math.ceil(issuedAtMs / 1000)
-  if (issued <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
+  const issuedSeconds = Math.ceil(issuedAtMs / 1000)
+  if (issuedSeconds <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
   const isUnexpired = (token: string) =>
-    issuedOf(token) > nowMs / 1000 - retentionSeconds && issuedOf(token) <= latestSeconds
-  const unexpired = tokens.filter(isUnexpired)
-  const newTokens = [...unexpired, hash + issued.toString(36)].toSorted((a, b) => issuedOf(a) - issuedOf(b))
-  const dropped = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
-  return [dropped === undefined ? floor : issuedOf(dropped).toString(36), ...newTokens.slice(-maxTokens)].join(',')
+    issuedSecondsOf(token) > nowMs / 1000 - retentionSeconds && issuedSecondsOf(token) <= latestSeconds
+  const unexpiredTokens = tokens.filter(isUnexpired)
+  const newTokens = [...unexpiredTokens, hash + issuedSeconds.toString(36)].toSorted(
+    (a, b) => issuedSecondsOf(a) - issuedSecondsOf(b),
+  )
+  const droppedTokens = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
+  return [
+    droppedTokens === undefined ? floor : issuedSecondsOf(droppedTokens).toString(36),
+    ...newTokens.slice(-maxTokens),
+  ].join(',')
 }
 
-const issuedOf = (token: string): number => Number.parseInt(token.slice(hashLength), 36)
+const issuedSecondsOf = (token: string): number => Number.parseInt(token.slice(hashLength), 36)

@@ -24,9 +24,9 @@ export const exactFilterLimit = 1000
 /** Limits a search to about 13 queries, each of which reads about 8,000 names. */
 const maxNames = 100_000
 
-/** Reads with `stale` may lag behind writes, usually by less than a second. */
+/** Reads with `mayBeStale` may lag behind writes, usually by less than a second. */
 interface ReadOptions {
-  stale: boolean
+  mayBeStale: boolean
 }
 
 interface LabelledCluster {
@@ -43,11 +43,11 @@ export interface SelectedCluster {
 }
 
 /** Yields the clusters with their labels, newest first. A query returns 1 MB, about 2,000 clusters. */
-async function* eachCluster(organisationId: string, { stale }: ReadOptions): AsyncGenerator<LabelledCluster> {
+async function* eachCluster(organisationId: string, { mayBeStale }: ReadOptions): AsyncGenerator<LabelledCluster> {
   const { pk } = keys.clusterLabels(organisationId, '')
   let after: Item | undefined
   do {
-    const page = await query({ pk, stale, newestFirst: true, ...(after && { after }) })
+    const page = await query({ pk, mayBeStale, isNewestFirst: true, ...(after && { after }) })
     for (const item of page.items) yield { id: String(item['sk']), labels: parseLabels(item) }
     after = page.next
   } while (after !== undefined)
@@ -71,9 +71,9 @@ export interface Selection {
 }
 
 /**
- * Selects clusters, newest first. Without `stale`, the result has every matching cluster that existed before the call.
- * With `stale`, at most 100,000 names are read; see `searchedAll`. Names are smaller than labels, so labels are read
- * only if they are needed.
+ * Selects clusters, newest first. Without `mayBeStale`, the result has every matching cluster that existed before the
+ * call. With `mayBeStale`, at most 100,000 names are read; see `searchedAll`. Names are smaller than labels, so labels
+ * are read only if they are needed.
  */
 export async function select(
   organisationId: string,
@@ -97,7 +97,7 @@ export async function select(
           })
   if (status !== undefined && clusters.length > 0) {
     const ids = clusters.map(({ id }) => id)
-    const statuses = await statusesOf(organisationId, { ids, clusterCount, among: [status] }, options)
+    const statuses = await statusesOf(organisationId, { ids, clusterCount, statuses: [status] }, options)
     clusters = clusters.filter(({ id }) => statuses.get(id) === status)
   }
   return { clusters, clusterCount, ...(term !== '' && byNames && { searchedAll: byNames.isComplete }) }
@@ -122,12 +122,12 @@ async function clustersLabelled(
 }
 
 /** Reads the case-folded names of the clusters whose names contain `term`, by id. */
-export async function clustersNamed(organisationId: string, term: string, { stale }: ReadOptions) {
+export async function clustersNamed(organisationId: string, term: string, { mayBeStale }: ReadOptions) {
   const { pk } = keys.clusterName(organisationId, '')
   const filter = term === '' ? {} : { filter: { attribute: 'folded', contains: term } }
-  const limit = stale ? maxNames : Infinity
+  const limit = mayBeStale ? maxNames : Infinity
   // One more, to know whether the limit is exceeded.
-  const { items, readCount } = await readAll({ pk, stale, ...filter }, limit + 1)
+  const { items, readCount } = await readAll({ pk, mayBeStale, ...filter }, limit + 1)
   return {
     names: new Map(items.map(({ sk, clusterId }) => [String(clusterId), String(sk)])),
     nameCount: readCount,
@@ -141,22 +141,22 @@ interface ClustersOf {
   clusterCount: number
 }
 
-/** Returns the statuses of at least those of `ids` whose status is in `among`. Large stale reads use the index. */
+/** Returns the statuses of at least those of `ids` whose status is in `statuses`. Large stale reads use the index. */
 export async function statusesOf(
   organisationId: string,
-  { ids, clusterCount, among = clusterStatuses }: ClustersOf & { among?: readonly ClusterStatus[] },
-  { stale }: ReadOptions,
+  { ids, clusterCount, statuses = clusterStatuses }: ClustersOf & { statuses?: readonly ClusterStatus[] },
+  { mayBeStale }: ReadOptions,
 ): Promise<ReadonlyMap<string, ClusterStatus>> {
-  if (stale && ids.length > recordSortLimit && clusterCount > exactFilterLimit) {
-    const found = among.map(async (status) => {
+  if (mayBeStale && ids.length > recordSortLimit && clusterCount > exactFilterLimit) {
+    const statusReads = statuses.map(async (status) => {
       const pk = keys.clusterPartition(organisationId, { status })
       return (await indexedKeys({ index: 'gsi1', pk })).map(({ id }) => [id, status] as const)
     })
-    return new Map((await Promise.all(found)).flat())
+    return new Map((await Promise.all(statusReads)).flat())
   }
   const [sweepState, records] = await Promise.all([
-    get(keys.sweepState(), { stale }),
-    recordsAmong(organisationId, { ids, clusterCount }, { stale }),
+    get(keys.sweepState(), { mayBeStale }),
+    recordsAmong(organisationId, { ids, clusterCount }, { mayBeStale }),
   ])
   observe(sweepState)
   return new Map(records.map((record) => [record.id, currentStatus(record)]))
@@ -181,15 +181,15 @@ export const listLabels = async (
   { key: onlyKey }: { key?: string | undefined },
 ): Promise<LabelList> => {
   const counts = new Map<string, Map<string, number>>()
-  for await (const { labels } of eachCluster(organisationId, { stale: true }))
+  for await (const { labels } of eachCluster(organisationId, { mayBeStale: true }))
     for (const [key, value] of Object.entries(labels)) {
       if (onlyKey !== undefined && key !== onlyKey) continue
       const values = counts.get(key) ?? new Map<string, number>()
       counts.set(key, values.set(value, (values.get(value) ?? 0) + 1))
     }
   const valueLimit = onlyKey === undefined ? labelListLimits.values : labelListLimits.valuesOfKey
-  const all = [...counts].map(([key, values]) => ({ key, values, clusterCount: sum(values.values()) }))
-  const items = all
+  const labelCounts = [...counts].map(([key, values]) => ({ key, values, clusterCount: sum(values.values()) }))
+  const items = labelCounts
     .toSorted((one, other) => other.clusterCount - one.clusterCount || compare(one.key, other.key))
     .slice(0, labelListLimits.keys)
     .map(({ key, values, clusterCount }) => ({
@@ -198,7 +198,7 @@ export const listLabels = async (
       values: mostFrequent(values).slice(0, valueLimit),
       hasMoreValues: values.size > valueLimit,
     }))
-  return { items, hasMoreKeys: all.length > items.length }
+  return { items, hasMoreKeys: labelCounts.length > items.length }
 }
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, number) => total + number, 0)

@@ -5,7 +5,7 @@ import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import * as table from '../db/table.ts'
-import { limitReached, platformError } from '../error.ts'
+import { limitReachedError, platformError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 
 const SiteRecord = z.object({ id: z.string(), name: z.string(), createdAtMs: z.number() })
@@ -14,7 +14,7 @@ type SiteRecord = z.infer<typeof SiteRecord>
 const view = ({ id, name, createdAtMs }: SiteRecord): Site => ({ id, name, createdAt: iso(createdAtMs) })
 
 export async function list({ organisationId }: Caller): Promise<{ items: Site[] }> {
-  const { items } = await table.query({ pk: keys.site(organisationId, '').pk, newestFirst: true, limit: siteLimit })
+  const { items } = await table.query({ pk: keys.site(organisationId, '').pk, isNewestFirst: true, limit: siteLimit })
   return { items: items.map((item) => view(SiteRecord.parse(item))) }
 }
 
@@ -31,7 +31,7 @@ export async function create(caller: Caller, { name }: { name: string }): Promis
   await commit(caller, {
     writes: [
       table.orThrow(table.create(keys.siteName(organisationId, name), { siteId: record.id }), 'site_name_taken'),
-      table.orThrow(countWrite, limitReached(siteLimit, 'sites in an organisation')),
+      table.orThrow(countWrite, limitReachedError(siteLimit, 'sites in an organisation')),
       table.create(keys.site(organisationId, record.id), record),
     ],
     response,

@@ -9,8 +9,8 @@ import * as keys from '../db/keys.ts'
 import { cutSortText, sortItems } from '../db/order.ts'
 import { type Order } from '../db/paging.ts'
 import { queryAll } from '../db/table.ts'
-import { validationFailed } from '../error.ts'
-import { timeOf } from '../id.ts'
+import { validationFailedError } from '../error.ts'
+import { timeMsOf } from '../id.ts'
 import { type ClusterRecord } from './record.ts'
 import {
   exactFilterLimit,
@@ -45,13 +45,13 @@ export async function sortClusters(
 ): Promise<Selection & { order: Order<SelectedCluster> }> {
   const field = clusterSortFields.find((each) => sort.replace('-', '') === each) ?? 'registeredAt'
   const needs = labelKeys[field] !== undefined ? 'labels' : field === 'name' ? 'names' : undefined
-  const found = await select(organisationId, { ...filter, needs }, { stale: true })
-  const valueOf = await valuesOf(organisationId, field, found)
-  const { items, order } = sortItems(found.clusters, { sort, idOf: ({ id }) => id, valueOf })
-  return { ...found, clusters: items, order }
+  const selection = await select(organisationId, { ...filter, needs }, { mayBeStale: true })
+  const valueOf = await valuesOf(organisationId, field, selection)
+  const { items, order } = sortItems(selection.clusters, { sort, idOf: ({ id }) => id, valueOf })
+  return { ...selection, clusters: items, order }
 }
 
-async function valuesOf(organisationId: string, field: ClusterSortField, found: Selection): Promise<ValueOf> {
+async function valuesOf(organisationId: string, field: ClusterSortField, selection: Selection): Promise<ValueOf> {
   const key = labelKeys[field]
   if (field === 'site') {
     const names = await siteNames(organisationId)
@@ -59,15 +59,15 @@ async function valuesOf(organisationId: string, field: ClusterSortField, found: 
   }
   if (key !== undefined) return ({ labels }) => labels?.[key] ?? ''
   if (field === 'name') return ({ name = '' }) => cutSortText(name)
-  if (field === 'registeredAt') return ({ id }) => String(timeOf(id))
-  const { clusters, clusterCount } = found
+  if (field === 'registeredAt') return ({ id }) => String(timeMsOf(id))
+  const { clusters, clusterCount } = selection
   const ids = clusters.map(({ id }) => id)
   if (field === 'status') {
-    const statuses = await statusesOf(organisationId, { ids, clusterCount }, { stale: true })
+    const statuses = await statusesOf(organisationId, { ids, clusterCount }, { mayBeStale: true })
     return ({ id }) => String(statusOrder.findIndex((status) => status === (statuses.get(id) ?? 'Healthy')))
   }
-  if (clusterCount > exactFilterLimit && ids.length > recordSortLimit) throw tooManyClusters(field, ids.length)
-  const records = await recordsAmong(organisationId, { ids, clusterCount }, { stale: true })
+  if (clusterCount > exactFilterLimit && ids.length > recordSortLimit) throw tooManyClustersError(field, ids.length)
+  const records = await recordsAmong(organisationId, { ids, clusterCount }, { mayBeStale: true })
   const byId = new Map(records.map((record) => [record.id, record]))
   return ({ id }) => recordValue(byId.get(id), field)
 }
@@ -78,8 +78,8 @@ function recordValue(record: ClusterRecord | undefined, field: ClusterSortField)
   return record.lastSeenAtMs === 0 ? '' : String(Math.max(record.lastSeenAtMs, record.channelClosedAtMs ?? 0))
 }
 
-const tooManyClusters = (field: ClusterSortField, count: number) =>
-  validationFailed([
+const tooManyClustersError = (field: ClusterSortField, count: number) =>
+  validationFailedError([
     {
       in: 'query',
       path: '/sort',
@@ -89,6 +89,6 @@ const tooManyClusters = (field: ClusterSortField, count: number) =>
   ])
 
 async function siteNames(organisationId: string): Promise<ReadonlyMap<string, string>> {
-  const items = await queryAll({ pk: keys.site(organisationId, '').pk, stale: true })
+  const items = await queryAll({ pk: keys.site(organisationId, '').pk, mayBeStale: true })
   return new Map(items.map(({ sk, name }) => [String(sk), cutSortText(keys.fold(String(name)))]))
 }

@@ -66,9 +66,9 @@ function silenceOf(presence: Presence, intervals: Intervals): Silence {
 
 export type SilentPresence = Presence & { silence: Silence }
 
-export const withSilence = <Stored extends Presence>(stored: Stored, intervals: Intervals) => ({
-  ...stored,
-  silence: silenceOf(stored, intervals),
+export const withSilence = <Stored extends Presence>(storedPresence: Stored, intervals: Intervals) => ({
+  ...storedPresence,
+  silence: silenceOf(storedPresence, intervals),
 })
 
 export function clusterStatus({ silence, ...presence }: SilentPresence, nowMs: number): ClusterStatus {
@@ -85,8 +85,8 @@ export function relayStatus({ silence, saidGoodbye }: SilentPresence, nowMs: num
   return silenceMs > silence.degradedMs ? 'Stale' : 'Connected'
 }
 
-export const nodeStatus = (reported: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
-  cluster === 'Offline' ? 'Unknown' : reported
+export const nodeStatus = (reportedStatus: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
+  cluster === 'Offline' ? 'Unknown' : reportedStatus
 
 /** Clusters are checked every 10 s, so a status is found within 55 s after its limit. */
 const maxCheckDelayMs = 45_000
@@ -122,14 +122,17 @@ export function nextCheckAfterSweep({ silence, ...presence }: SilentPresence, no
  * because the clock was set back.
  */
 export function withoutDowntime<Stored extends Presence & { status: ClusterStatus }>(
-  stored: Stored,
+  storedPresence: Stored,
   { nowMs, runningSinceMs }: { nowMs: number; runningSinceMs: number },
   intervals: Intervals,
 ): Stored & { silence: Silence } {
-  const silence = silenceOf(stored, intervals)
-  const isSilent = stored.status === 'Degraded' && stored.nodesOnline === stored.nodeCount
-  const impliedMs = stored.status === 'Offline' ? silence.offlineMs + 1 : isSilent ? silence.degradedMs + 1 : 0
+  const silence = silenceOf(storedPresence, intervals)
+  const isSilent = storedPresence.status === 'Degraded' && storedPresence.nodesOnline === storedPresence.nodeCount
+  const impliedMs = storedPresence.status === 'Offline' ? silence.offlineMs + 1 : isSilent ? silence.degradedMs + 1 : 0
   const sinceMs = Math.max(silence.sinceMs, runningSinceMs - impliedMs)
-  const isOfflineAnyway = !stored.isSteady || stored.saidGoodbye || stored.nodesOnline === 0
-  return { ...stored, silence: { ...silence, sinceMs: Math.min(sinceMs, nowMs - (isOfflineAnyway ? 0 : impliedMs)) } }
+  const isOfflineAnyway = !storedPresence.isSteady || storedPresence.saidGoodbye || storedPresence.nodesOnline === 0
+  return {
+    ...storedPresence,
+    silence: { ...silence, sinceMs: Math.min(sinceMs, nowMs - (isOfflineAnyway ? 0 : impliedMs)) },
+  }
 }

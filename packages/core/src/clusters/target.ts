@@ -2,7 +2,7 @@ import { type ResolvedTarget, type Target, type TargetResolution } from '@platfo
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, getMany } from '../db/table.ts'
-import { PlatformError, platformError, validationFailed } from '../error.ts'
+import { PlatformError, platformError, validationFailedError } from '../error.ts'
 import { isId } from '../id.ts'
 import { clusterFilter } from './apply-saved-filter.ts'
 import { clustersNamed, select, statusesOf } from './select.ts'
@@ -24,19 +24,19 @@ async function resolveTarget(caller: Caller, target: Target): Promise<string[]> 
   const { search = '', ...filter } =
     savedFilterId === undefined ? { selector } : await clusterFilter(caller, savedFilterId)
   const selection = { ...filter, term: keys.fold(search.trim()) }
-  return (await select(organisationId, selection, { stale: false })).clusters.map(({ id }) => id)
+  return (await select(organisationId, selection, { mayBeStale: false })).clusters.map(({ id }) => id)
 }
 
 const allClusters = async (organisationId: string): Promise<ReadonlyMap<string, string>> =>
-  (await clustersNamed(organisationId, '', { stale: false })).names
+  (await clustersNamed(organisationId, '', { mayBeStale: false })).names
 
 async function listedClusters(organisationId: string, ids: ReadonlySet<string>): Promise<string[]> {
-  const listed = [...ids]
-  if (!listed.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
-  const existing =
-    listed.length > lookupLimit ? await allClusters(organisationId) : await existingAmong(organisationId, listed)
-  if (!listed.every((id) => existing.has(id))) throw platformError('cluster_forbidden')
-  return listed
+  const listedIds = [...ids]
+  if (!listedIds.every((id) => isId('clus', id))) throw platformError('cluster_forbidden')
+  const existingIds =
+    listedIds.length > lookupLimit ? await allClusters(organisationId) : await existingAmong(organisationId, listedIds)
+  if (!listedIds.every((id) => existingIds.has(id))) throw platformError('cluster_forbidden')
+  return listedIds
 }
 
 async function existingAmong(organisationId: string, ids: readonly string[]): Promise<Set<string>> {
@@ -61,7 +61,7 @@ export async function resolve(
 }
 
 async function countByStatus(organisationId: string, ids: readonly string[]) {
-  const statuses = await statusesOf(organisationId, { ids, clusterCount: Infinity }, { stale: true })
+  const statuses = await statusesOf(organisationId, { ids, clusterCount: Infinity }, { mayBeStale: true })
   const counts = { Healthy: 0, Degraded: 0, Pending: 0, Offline: 0 }
   for (const id of ids) {
     const status = statuses.get(id)
@@ -84,17 +84,17 @@ const maxAttempts = 3
  */
 export async function startOnTarget<Result>(
   caller: Caller,
-  checked: CheckedTarget,
+  checkedTarget: CheckedTarget,
   start: (clusterIds: string[]) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
-    const clusterIds = await resolveTarget(caller, checked.target)
-    checkCount(clusterIds.length, checked)
+    const clusterIds = await resolveTarget(caller, checkedTarget.target)
+    checkCount(clusterIds.length, checkedTarget)
     try {
       return await start(clusterIds)
     } catch (error) {
       const isRemoved = error instanceof PlatformError && error.code === 'cluster_forbidden'
-      if (!isRemoved || checked.target.clusterIds !== undefined || attempt === maxAttempts) throw error
+      if (!isRemoved || checkedTarget.target.clusterIds !== undefined || attempt === maxAttempts) throw error
     }
   }
 }
@@ -108,5 +108,5 @@ function checkCount(resolvedCount: number, { expectedCount = resolvedCount, limi
       { resolvedCount, limit },
     )
   if (resolvedCount === 0)
-    throw validationFailed([{ in: 'body', path: '/target', code: 'no_clusters', message: 'has no clusters' }])
+    throw validationFailedError([{ in: 'body', path: '/target', code: 'no_clusters', message: 'has no clusters' }])
 }

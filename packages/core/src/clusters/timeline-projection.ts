@@ -2,7 +2,7 @@ import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, batchPut } from '../db/table.ts'
-import { derivedId, isId, timeOf } from '../id.ts'
+import { derivedId, isId, timeMsOf } from '../id.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 import { chunk } from '../lib/async.ts'
 import { retentionSeconds, type TimelineRecord } from './timeline.ts'
@@ -43,9 +43,13 @@ function queuedEntries(record: OutboxRecord, clusterId: string, { name, subject,
   const { batchId, createdBy, previousStatus } = data
   const isFirst = name === 'job.started' || (name.startsWith('job.') && previousStatus === 'Queued')
   if (!isFirst || !isText(batchId) || !isText(createdBy)) return []
-  const queued = { ...record, atMs: timeOf(subject), actor: { kind: 'user' as const, id: createdBy } }
+  const queuedRecord = { ...record, atMs: timeMsOf(subject), actor: { kind: 'user' as const, id: createdBy } }
   return [
-    timelineEntry(queued, clusterId, `${subject} queued`, { kind: 'job', title: 'Job queued', resource: subject }),
+    timelineEntry(queuedRecord, clusterId, `${subject} queued`, {
+      kind: 'job',
+      title: 'Job queued',
+      resource: subject,
+    }),
   ]
 }
 
@@ -78,12 +82,12 @@ const timelineEntry = (
 const itemsOf = (entries: readonly Entry[]): Item[] =>
   [...Map.groupBy(entries, ({ key }) => key.pk).values()].flatMap((ofCluster) =>
     chunk(ofCluster, maxEntriesPerItem).map((entriesOfItem) => {
-      const [newest, ...others] = entriesOfItem.toSorted((one, other) => (one.key.sk < other.key.sk ? 1 : -1))
-      const earlier = others.map(({ key, fields }) => ({ sk: key.sk, ...fields }))
+      const [newestEntry, ...others] = entriesOfItem.toSorted((one, other) => (one.key.sk < other.key.sk ? 1 : -1))
+      const earlierEntries = others.map(({ key, fields }) => ({ sk: key.sk, ...fields }))
       return {
-        ...newest?.key,
-        ...newest?.fields,
-        ...(earlier.length > 0 && { earlier: JSON.stringify(earlier) }),
+        ...newestEntry?.key,
+        ...newestEntry?.fields,
+        ...(earlierEntries.length > 0 && { earlier: JSON.stringify(earlierEntries) }),
         ttl: nowSeconds() + retentionSeconds,
       }
     }),

@@ -7,7 +7,7 @@ import * as keys from '../db/keys.ts'
 import { type Item, query, queryAll, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { platformError } from '../error.ts'
-import { idsBefore, timeOf } from '../id.ts'
+import { lowestIdAt, timeMsOf } from '../id.ts'
 import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { StoredActor } from '../outbox/record.ts'
 
@@ -39,8 +39,8 @@ async function readPage({ organisationId }: Caller, clusterId: string, page: Pag
 const Earlier = z.array(TimelineRecord)
 
 async function visibleItems(organisationId: string, clusterId: string): Promise<Item[]> {
-  const { pk, sk: from } = keys.timeline(organisationId, clusterId, idsBefore('evt', now() - retentionSeconds * 1000))
-  const items = await queryAll({ pk, from, newestFirst: true, stale: true }, entryLimit)
+  const { pk, sk: from } = keys.timeline(organisationId, clusterId, lowestIdAt('evt', now() - retentionSeconds * 1000))
+  const items = await queryAll({ pk, from, isNewestFirst: true, mayBeStale: true }, entryLimit)
   const entries = items.flatMap(({ earlier, ...newest }) => [
     newest,
     ...(typeof earlier === 'string' ? Earlier.parse(JSON.parse(earlier)) : []),
@@ -62,5 +62,5 @@ export async function purgeTimeline(organisationId: string, clusterId: string): 
 
 function viewOf(item: Item): TimelineEntry {
   const { sk: id, ...record } = TimelineRecord.parse(item)
-  return { id, at: iso(timeOf(id)), ...record }
+  return { id, at: iso(timeMsOf(id)), ...record }
 }

@@ -26,13 +26,14 @@ const statusEvents = new Set(['cluster.registered', 'cluster.enrolled', 'cluster
 
 async function beforeCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   if (!records.some(({ events }) => events.some(({ name }) => statusEvents.has(name)))) return
-  const [statusCounts, last] = await Promise.all([
+  const [statusCounts, newestSnapshot] = await Promise.all([
     get(keys.clusterStatusCounts(organisationId)),
     lastSnapshot(organisationId),
   ])
   // The clock of another process may be ahead.
-  const bucket = Math.max(bucketAt(now()), last?.bucket ?? 0)
-  if (last !== undefined && last.bucket < bucket) await expireSnapshot(organisationId, last.bucket)
+  const bucket = Math.max(bucketAt(now()), newestSnapshot?.bucket ?? 0)
+  if (newestSnapshot !== undefined && newestSnapshot.bucket < bucket)
+    await expireSnapshot(organisationId, newestSnapshot.bucket)
   const revision = Number(statusCounts?.['revision'] ?? 0)
   const set = { ...countByStatus(statusCounts), revision }
   await tryUpdate(keys.clusterHistory(organisationId, bucket), { set }, { revision: { absentOrAtMost: revision } })
@@ -40,8 +41,8 @@ async function beforeCommit(organisationId: string, records: readonly OutboxReco
 
 async function lastSnapshot(organisationId: string): Promise<{ bucket: number } | undefined> {
   const { pk, sk } = keys.clusterHistory(organisationId, Number.MAX_SAFE_INTEGER)
-  const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1 })
-  return items.map((item: Item) => ({ bucket: keys.bucketStartOf(item['sk']) }))[0]
+  const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, isNewestFirst: true, limit: 1 })
+  return items.map((item: Item) => ({ bucket: keys.bucketStartMsOf(item['sk']) }))[0]
 }
 
 /** A snapshot is valid until the next one, so its expiry starts when the next one is written. */
@@ -65,17 +66,18 @@ const endCounters: Partial<Record<JobStatus, HistoryCounter>> = {
 function countedWrites(organisationId: string, records: readonly OutboxRecord[], counts: Item): CountedWrites {
   const buckets = countsByBucket(records)
   if (buckets.size === 0) return {}
-  const stored = currentBucket(counts)
-  const newest = Math.max(...buckets.keys(), stored?.bucket ?? 0)
-  const current = buckets.get(newest) ?? {}
-  buckets.delete(newest)
-  const isNew = stored?.bucket !== newest
-  if (isNew && stored !== undefined) buckets.set(stored.bucket, sumOf(stored.counts, buckets.get(stored.bucket) ?? {}))
+  const storedBucket = currentBucket(counts)
+  const newestBucket = Math.max(...buckets.keys(), storedBucket?.bucket ?? 0)
+  const currentCounts = buckets.get(newestBucket) ?? {}
+  buckets.delete(newestBucket)
+  const isNew = storedBucket?.bucket !== newestBucket
+  if (isNew && storedBucket !== undefined)
+    buckets.set(storedBucket.bucket, sumOf(storedBucket.counts, buckets.get(storedBucket.bucket) ?? {}))
   return {
     ...(isNew
-      ? { set: { historyBucket: newest, ...currentFields(sumOf({}, current)) } }
-      : { add: currentFields(current) }),
-    condition: { historyBucket: unchanged(stored?.bucket) },
+      ? { set: { historyBucket: newestBucket, ...currentFields(sumOf({}, currentCounts)) } }
+      : { add: currentFields(currentCounts) }),
+    condition: { historyBucket: unchanged(storedBucket?.bucket) },
     writes: [...buckets].map(([bucket, add]) =>
       upsert(keys.jobHistory(organisationId, bucket), {
         add,
@@ -114,6 +116,6 @@ const currentFields = (counts: Counts): Record<string, number> =>
 export function currentBucket(counts: Item | undefined): { bucket: number; counts: Counts } | undefined {
   const bucket = counts?.['historyBucket']
   if (bucket === undefined) return undefined
-  const current = historyCounters.map((name) => [name, Number(counts?.[`history ${name}`] ?? 0)])
-  return { bucket: Number(bucket), counts: Object.fromEntries(current) }
+  const currentCounts = historyCounters.map((name) => [name, Number(counts?.[`history ${name}`] ?? 0)])
+  return { bucket: Number(bucket), counts: Object.fromEntries(currentCounts) }
 }

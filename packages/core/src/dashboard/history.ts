@@ -19,7 +19,7 @@ interface Intervals {
 export async function readHistory({ organisationId, permissions }: Caller, hours: number): Promise<History> {
   const intervals = intervalsOf(hours)
   const countKeys = [keys.clusterStatusCounts(organisationId), keys.organisationCounts(organisationId)]
-  const currentItems = getConsistent(countKeys, { stale: true })
+  const currentItems = getConsistent(countKeys, { mayBeStale: true })
   const [clusters, jobs] = await Promise.all([
     permissions.has('clusters:read') ? clustersPerInterval(organisationId, intervals, currentItems) : undefined,
     permissions.has('jobs:read') ? jobsPerInterval(organisationId, intervals, currentItems) : undefined,
@@ -28,11 +28,11 @@ export async function readHistory({ organisationId, permissions }: Caller, hours
     const [byStatus, counts] = [clusters?.points[index], jobs?.points[index]]
     return { at: iso(startMs), ...(byStatus && { clusters: { byStatus } }), ...(counts && { jobs: counts }) }
   })
-  const previous = {
+  const previousCounts = {
     ...(clusters?.before && { clusters: { byStatus: clusters.before } }),
     ...(jobs && { jobs: jobs.before }),
   }
-  return { stepMinutes: intervals.stepMs / 60_000, points, previous }
+  return { stepMinutes: intervals.stepMs / 60_000, points, previous: previousCounts }
 }
 
 function intervalsOf(hours: number): Intervals {
@@ -45,7 +45,7 @@ function intervalsOf(hours: number): Intervals {
 }
 
 const readBuckets = (from: keys.Key, to: keys.Key): Promise<Item[]> =>
-  queryAll({ pk: from.pk, from: from.sk, to: to.sk, stale: true })
+  queryAll({ pk: from.pk, from: from.sk, to: to.sk, mayBeStale: true })
 
 const lastBucket = ({ starts, stepMs }: Intervals): number => (starts.at(-1) ?? 0) + stepMs - bucketMs
 
@@ -62,25 +62,25 @@ async function clustersPerInterval(
     readBuckets(key(firstMs), key(lastBucket(intervals))),
     currentItems,
   ])
-  let next = 0
-  let current = before
+  let nextIndex = 0
+  let currentSnapshot = before
   const points = intervals.starts.map((startMs, index) => {
     if (index === intervals.starts.length - 1) return countByStatus(statusCounts)
     for (
       ;
-      next < snapshots.length && keys.bucketStartOf(snapshots[next]?.['sk']) < startMs + intervals.stepMs;
-      next++
+      nextIndex < snapshots.length && keys.bucketStartMsOf(snapshots[nextIndex]?.['sk']) < startMs + intervals.stepMs;
+      nextIndex++
     ) {
-      current = snapshots[next]
+      currentSnapshot = snapshots[nextIndex]
     }
-    return current && clusterCounts(current)
+    return currentSnapshot && clusterCounts(currentSnapshot)
   })
   return { points, before: before && clusterCounts(before) }
 }
 
-async function snapshotBefore(organisationId: string, ms: number): Promise<Item | undefined> {
-  const { pk, sk } = keys.clusterHistory(organisationId, ms - bucketMs)
-  const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, newestFirst: true, limit: 1, stale: true })
+async function snapshotBefore(organisationId: string, beforeMs: number): Promise<Item | undefined> {
+  const { pk, sk } = keys.clusterHistory(organisationId, beforeMs - bucketMs)
+  const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, isNewestFirst: true, limit: 1, mayBeStale: true })
   return items[0]
 }
 
@@ -103,13 +103,13 @@ async function jobsPerInterval(
   const key = (bucketStartMs: number) => keys.jobHistory(organisationId, bucketStartMs)
   const noJobs = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
   const [points, before] = [intervals.starts.map(() => ({ ...noJobs })), { ...noJobs }]
-  const add = (bucket: number, counted: Item) => {
-    const interval = bucket < firstMs ? before : points[Math.floor((bucket - firstMs) / intervals.stepMs)]
-    for (const name of historyCounters) if (interval !== undefined) interval[name] += Number(counted[name] ?? 0)
+  const add = (bucket: number, countedItem: Item) => {
+    const point = bucket < firstMs ? before : points[Math.floor((bucket - firstMs) / intervals.stepMs)]
+    for (const name of historyCounters) if (point !== undefined) point[name] += Number(countedItem[name] ?? 0)
   }
   const [buckets, [, item]] = await Promise.all([readBuckets(key(beforeMs), key(lastBucket(intervals))), currentItems])
-  for (const bucket of buckets) add(keys.bucketStartOf(bucket['sk']), bucket)
-  const current = currentBucket(item)
-  if (current !== undefined && current.bucket >= beforeMs) add(current.bucket, current.counts)
+  for (const bucket of buckets) add(keys.bucketStartMsOf(bucket['sk']), bucket)
+  const newestBucket = currentBucket(item)
+  if (newestBucket !== undefined && newestBucket.bucket >= beforeMs) add(newestBucket.bucket, newestBucket.counts)
   return { points, before }
 }

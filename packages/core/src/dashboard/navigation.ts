@@ -17,18 +17,18 @@ const entryFactory =
     permission,
   })
 
-const primary = entryFactory('nav.primary', '')
+const primaryEntry = entryFactory('nav.primary', '')
 const settings = entryFactory('nav.settings', '/settings')
 
 /** The values of `order` are from 0 to 50, as the manifest schema documents. */
 const builtInEntries: readonly BuiltInEntry[] = [
-  primary(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
-  primary(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
-  primary(15, 'nodes', 'Nodes', 'network', 'clusters:read'),
-  primary(20, 'jobs', 'Jobs', 'square-terminal', 'jobs:read'),
-  primary(30, 'modules', 'Modules', 'blocks', 'modules:read'),
-  primary(40, 'notifications', 'Notifications', 'bell'),
-  primary(50, 'health', 'Health', 'heart-pulse'),
+  primaryEntry(0, 'dashboard', 'Dashboard', 'layout-dashboard'),
+  primaryEntry(10, 'clusters', 'Clusters', 'server', 'clusters:read'),
+  primaryEntry(15, 'nodes', 'Nodes', 'network', 'clusters:read'),
+  primaryEntry(20, 'jobs', 'Jobs', 'square-terminal', 'jobs:read'),
+  primaryEntry(30, 'modules', 'Modules', 'blocks', 'modules:read'),
+  primaryEntry(40, 'notifications', 'Notifications', 'bell'),
+  primaryEntry(50, 'health', 'Health', 'heart-pulse'),
   settings(0, 'account', 'Account', 'circle-user'),
   settings(10, 'users', 'Users', 'users', 'users:admin'),
   settings(20, 'webhooks', 'Webhooks', 'webhook', 'users:admin'),

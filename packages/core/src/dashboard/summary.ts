@@ -20,20 +20,20 @@ import { unreadCount } from '../notifications/unread.ts'
 /** Every open portal tab polls this summary, so it reads counters instead of lists. */
 
 export async function portalSummary(caller: Caller): Promise<PortalSummary> {
-  const [counters, notificationCount, installed] = await Promise.all([
+  const [counters, notificationCount, installedModules] = await Promise.all([
     readCounters(caller),
     unreadCount(caller),
     currentModules(),
   ])
-  const has = (permission: Permission) => caller.permissions.has(permission)
+  const hasPermission = (permission: Permission) => caller.permissions.has(permission)
   return {
-    ...(has('clusters:read') && { clusters: clusterNumbers(counters.clusters) }),
-    ...(has('jobs:read') && { jobs: jobNumbers(counters.jobs) }),
-    ...(has('modules:read') && { modules: moduleNumbers(installed, counters.scan) }),
-    ...(has('platform:admin') && { update: updateNumbers(counters.check, counters.update) }),
+    ...(hasPermission('clusters:read') && { clusters: clusterNumbers(counters.clusters) }),
+    ...(hasPermission('jobs:read') && { jobs: jobNumbers(counters.jobs) }),
+    ...(hasPermission('modules:read') && { modules: moduleNumbers(installedModules, counters.scan) }),
+    ...(hasPermission('platform:admin') && { update: updateNumbers(counters.check, counters.update) }),
     unreadCount: notificationCount,
-    health: { aggregate: aggregateOf(moduleChecks(installed)) },
-    navigationTag: sha256(JSON.stringify(navigationOf(caller, installed.modules))).slice(0, 16),
+    health: { aggregate: aggregateOf(moduleChecks(installedModules)) },
+    navigationTag: sha256(JSON.stringify(navigationOf(caller, installedModules.modules))).slice(0, 16),
   }
 }
 
@@ -53,9 +53,9 @@ async function readCounters({ organisationId, permissions }: Caller): Promise<Co
     ['platform:admin', keys.updateCheck()],
     ['platform:admin', keys.updateState()],
   ]
-  const readable = counters.filter(([permission]) => permissions.has(permission)).map(([, key]) => key)
-  const items = await getConsistent(readable, { stale: true })
-  const [clusters, jobs, scan, check, update] = counters.map(([, key]) => items[readable.indexOf(key)])
+  const readableCounters = counters.filter(([permission]) => permissions.has(permission)).map(([, key]) => key)
+  const items = await getConsistent(readableCounters, { mayBeStale: true })
+  const [clusters, jobs, scan, check, update] = counters.map(([, key]) => items[readableCounters.indexOf(key)])
   return { clusters, jobs, scan, check, update }
 }
 
@@ -81,19 +81,20 @@ function jobNumbers(totals: Item | undefined) {
 }
 
 function moduleNumbers({ modules, healthById }: InstalledModules, scan: Item | undefined) {
-  const installed = modules.filter(isInstalled)
-  const latest = latestVersions(scan)
-  const isOutdated = (id: string, version: string) => isNewer(latest.get(id) ?? version, version)
+  const installedModules = modules.filter(isInstalled)
+  const latestVersionById = latestVersions(scan)
+  const isOutdated = (id: string, version: string) => isNewer(latestVersionById.get(id) ?? version, version)
   return {
-    installed: installed.length,
-    unhealthy: installed.filter((record) => currentHealth(record, healthById.get(record.id)) === 'Unhealthy').length,
-    updatesAvailable: installed.filter(({ id, release }) => isOutdated(id, release.version)).length,
+    installed: installedModules.length,
+    unhealthy: installedModules.filter((record) => currentHealth(record, healthById.get(record.id)) === 'Unhealthy')
+      .length,
+    updatesAvailable: installedModules.filter(({ id, release }) => isOutdated(id, release.version)).length,
   }
 }
 
 function updateNumbers(check: Item | undefined, state: Item | undefined) {
-  const previous = previousRelease(parseUpdateState(state))
-  return { ...lastKnownUpdate(parseCheck(check)), ...(previous && { previousVersion: previous.version }) }
+  const earlierRelease = previousRelease(parseUpdateState(state))
+  return { ...lastKnownUpdate(parseCheck(check)), ...(earlierRelease && { previousVersion: earlierRelease.version }) }
 }
 
 /**

@@ -38,8 +38,8 @@ export interface CallCounter extends CallLimit {
 export function counterOf(limit: CallLimit): CallCounter {
   const { subject, periodSeconds, periodCount } = limit
   const periodNumber = Math.floor(now() / 1000 / periodSeconds)
-  const countKeys = Array.from({ length: periodCount }, (_, age) =>
-    keys.callCount(subject, periodSeconds, periodNumber - age),
+  const countKeys = Array.from({ length: periodCount }, (_, periodsAgo) =>
+    keys.callCount(subject, periodSeconds, periodNumber - periodsAgo),
   )
   return { ...limit, periodNumber, countKeys }
 }
@@ -60,7 +60,7 @@ const belowLimit = ({ limit }: CallLimit, earlierCount = 0) => ({ count: { absen
 export async function countAllowedCall(limit: CallLimit): Promise<void> {
   const counter = counterOf(limit)
   const item = await tryUpdate(currentKey(counter), incrementChange(counter), belowLimit(limit))
-  if (item === undefined) throw limitExceeded(counter)
+  if (item === undefined) throw limitExceededError(counter)
   reportRateLimit(stateOf(counter, [countOf(item)]))
 }
 
@@ -82,12 +82,12 @@ export const countCallWrite = (counter: CallCounter, earlierCounts: readonly num
   upsert(currentKey(counter), incrementChange(counter), belowLimit(counter, sum(earlierCounts)))
 
 /** Changes the count regardless of the limit; -1 undoes `countCallWrite`. */
-export const adjustCountWrite = (counter: CallCounter, by: 1 | -1): WriteItem =>
-  upsert(currentKey(counter), { ...incrementChange(counter), add: { count: by } })
+export const adjustCountWrite = (counter: CallCounter, delta: 1 | -1): WriteItem =>
+  upsert(currentKey(counter), { ...incrementChange(counter), add: { count: delta } })
 
 const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
 
-export function limitExceeded(counter: CallCounter, counts: readonly number[] = [counter.limit]) {
+export function limitExceededError(counter: CallCounter, counts: readonly number[] = [counter.limit]) {
   const state = stateOf(counter, counts)
   reportRateLimit(state)
   return platformError('rate_limited', { retryAfterSeconds: state.retryAfterSeconds })

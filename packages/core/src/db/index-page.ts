@@ -1,5 +1,5 @@
 import { type IndexName, type Key } from './keys.ts'
-import { below, firstOf, type Page } from './paging.ts'
+import { firstOf, type Page, upperBoundBelow } from './paging.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 
 /** Indexes contain only keys and usually lag behind writes by less than 1 s. A query returns 1 MB, about 5,000 keys. */
@@ -10,7 +10,7 @@ export interface IndexRange {
   pk: string
   from?: string
   to?: string
-  newestFirst?: boolean
+  isNewestFirst?: boolean
   limit?: number
 }
 
@@ -28,10 +28,10 @@ async function pageOfKeys(range: IndexRange, keyCount: number, { page, pageSize 
   const offset = (page - 1) * pageSize
   if (offset >= keyCount) return []
   const end = Math.min(offset + pageSize, keyCount)
-  const newestFirst = offset <= keyCount - end
-  const limit = newestFirst ? end : keyCount - offset
-  const pageKeys = (await indexedKeys({ ...range, newestFirst, limit })).slice(limit - (end - offset))
-  return newestFirst ? pageKeys : pageKeys.toReversed()
+  const isNewestFirst = offset <= keyCount - end
+  const limit = isNewestFirst ? end : keyCount - offset
+  const pageKeys = (await indexedKeys({ ...range, isNewestFirst, limit })).slice(limit - (end - offset))
+  return isNewestFirst ? pageKeys : pageKeys.toReversed()
 }
 
 export interface KeyPage {
@@ -42,15 +42,15 @@ export interface KeyPage {
 
 const positionOf = ({ id }: IndexedKey): string => id
 
-/** Takes the keys of a page. `found` has more keys than the page if a next page exists. */
-export function firstKeys(found: readonly IndexedKey[], pageSize: number): Omit<KeyPage, 'totalCount'> {
-  const { items, next } = firstOf(found, pageSize, positionOf)
+/** Takes the keys of a page. `foundKeys` has more keys than the page if a next page exists. */
+export function firstKeys(foundKeys: readonly IndexedKey[], pageSize: number): Omit<KeyPage, 'totalCount'> {
+  const { items, next } = firstOf(foundKeys, pageSize, positionOf)
   return { keys: items, next }
 }
 
-export const olderThan = (range: IndexRange, { before }: Page): IndexRange => {
+export const rangeBefore = (range: IndexRange, { before }: Page): IndexRange => {
   if (before === undefined) return range
-  const to = below(before)
+  const to = upperBoundBelow(before)
   return { ...range, to: range.to === undefined || to < range.to ? to : range.to }
 }
 
@@ -63,12 +63,12 @@ export async function pageOfRange(range: IndexRange, total: () => Promise<number
   const offset = (page.page - 1) * pageSize
   const end = offset + pageSize
   if (end > maxDirectOffset) return deepPage(range, await total(), page)
-  const newestKeys = indexedKeys({ ...olderThan(range, page), newestFirst: true, limit: end + 1 })
-  const [keyCount, found] = await Promise.all([total(), newestKeys])
-  const isComplete = found.length < end && before === undefined
+  const newestKeys = indexedKeys({ ...rangeBefore(range, page), isNewestFirst: true, limit: end + 1 })
+  const [keyCount, foundKeys] = await Promise.all([total(), newestKeys])
+  const isComplete = foundKeys.length < end && before === undefined
   return {
-    ...firstKeys(found.slice(offset), pageSize),
-    totalCount: isComplete ? found.length : Math.max(keyCount, found.length),
+    ...firstKeys(foundKeys.slice(offset), pageSize),
+    totalCount: isComplete ? foundKeys.length : Math.max(keyCount, foundKeys.length),
   }
 }
 
@@ -91,13 +91,13 @@ export async function pageOfAll(ranges: readonly IndexRange[], page: Page): Prom
   if (otherRanges.length === 0) return pageOfRange(range, () => count(range), page)
   const offset = (page.page - 1) * page.pageSize
   const { before = '~', pageSize } = page
-  const found: IndexedKey[] = []
+  const foundKeys: IndexedKey[] = []
   let totalCount = 0
   for await (const key of otherRanges.map(walk).reduce(intersection, walk(range))) {
-    if (totalCount >= offset && found.length <= pageSize && key.id < before) found.push(key)
+    if (totalCount >= offset && foundKeys.length <= pageSize && key.id < before) foundKeys.push(key)
     totalCount++
   }
-  return { ...firstKeys(found, pageSize), totalCount }
+  return { ...firstKeys(foundKeys, pageSize), totalCount }
 }
 
 type KeyStream = AsyncGenerator<IndexedKey, void>
@@ -106,7 +106,7 @@ type KeyStream = AsyncGenerator<IndexedKey, void>
 export async function* chunksOf(range: IndexRange, limit: number): AsyncGenerator<IndexedKey[], void> {
   let after: Item | undefined
   do {
-    const page = await query({ ...range, newestFirst: true, limit, ...(after && { after }) })
+    const page = await query({ ...range, isNewestFirst: true, limit, ...(after && { after }) })
     if (page.items.length > 0) yield page.items.map(keyOf)
     after = page.next
   } while (after !== undefined)
@@ -116,7 +116,7 @@ export async function* chunksOf(range: IndexRange, limit: number): AsyncGenerato
 async function* walk(range: IndexRange): KeyStream {
   let after: Item | undefined
   do {
-    const page = await query({ ...range, newestFirst: true, ...(after && { after }) })
+    const page = await query({ ...range, isNewestFirst: true, ...(after && { after }) })
     yield* page.items.map(keyOf)
     after = page.next
   } while (after !== undefined)

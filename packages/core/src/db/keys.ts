@@ -279,7 +279,7 @@ export const pendingDelivery = (
   { isFirst, atMs, deliveryId }: { isFirst: boolean; atMs: number; deliveryId: string },
 ): Key => ({
   pk: pendingDeliveriesOf(organisationId, webhookId),
-  sk: `${isFirst ? 'FIRST' : 'RETRY'}#${dueSort(atMs)}#${deliveryId}`,
+  sk: `${isFirst ? 'FIRST' : 'RETRY'}#${dueSortKey(atMs)}#${deliveryId}`,
 })
 export const pendingDeliveriesOf = (organisationId: string, webhookId: string): string =>
   `ORG#${organisationId}#WEBHOOK#${webhookId}#PENDING`
@@ -292,17 +292,17 @@ export const inbox = (clusterId: string, jobId: string): Key => ({ pk: `CLUSTER#
 /** The ULIDs of a batch and its jobs differ only in the last two characters, so that they share a partition. */
 const batchPartition = (organisationId: string, id: string): string =>
   `ORG#${organisationId}#BATCH#${id.slice(-26, -2)}`
-const jobSort = (jobId: string): string => `JOB#${jobId.slice(-2)}`
+const jobSortKey = (jobId: string): string => `JOB#${jobId.slice(-2)}`
 /** A job is in the partition of its batch. A job without a batch and an operation have a partition of their own. */
 export const job = (organisationId: string, jobId: string): Key => ({
   pk: batchPartition(organisationId, jobId),
-  sk: jobSort(jobId),
+  sk: jobSortKey(jobId),
 })
 export const isJob = ({ sk }: Pick<Key, 'sk'>): boolean => sk.startsWith('JOB#')
 export const jobsOfBatch = (organisationId: string, batchId: string): { pk: string; from: string; to: string } => ({
   pk: batchPartition(organisationId, batchId),
-  from: jobSort(''),
-  to: jobSort('~'),
+  from: jobSortKey(''),
+  to: jobSortKey('~'),
 })
 /** The partition of the payload, the result and the output of a job. */
 export const jobDetails = (organisationId: string, jobId: string): { pk: string } => ({
@@ -387,15 +387,15 @@ export const organisationCounts = (organisationId: string): Key => ({ pk: `ORG#$
 /** Numbers of clusters per status after the last status change of a time bucket. */
 export const clusterHistory = (organisationId: string, bucketStartMs: number): Key => ({
   pk: historyPartition(organisationId),
-  sk: `CLUSTERS#${dueSort(bucketStartMs)}`,
+  sk: `CLUSTERS#${dueSortKey(bucketStartMs)}`,
 })
 /** Numbers of jobs created and finished in an earlier time bucket; expires. */
 export const jobHistory = (organisationId: string, bucketStartMs: number): Key => ({
   pk: historyPartition(organisationId),
-  sk: `JOBS#${dueSort(bucketStartMs)}`,
+  sk: `JOBS#${dueSortKey(bucketStartMs)}`,
 })
 const historyPartition = (organisationId: string): string => `ORG#${organisationId}#HISTORY`
-export const bucketStartOf = (sk: unknown): number => Number(String(sk).split('#')[1])
+export const bucketStartMsOf = (sk: unknown): number => Number(String(sk).split('#')[1])
 
 /** Modules belong to the whole platform. Their health is stored separately, because it changes often. */
 export const modules = (): { pk: string } => ({ pk: 'MODULES' })
@@ -453,15 +453,15 @@ const shardOf = (id: string, shardCount: number): number => (id.codePointAt(id.l
 
 export const duePartition = (shard: number): string => `DUE#${shard}`
 
-export const due = (id: string, dueAtMs: number): { duepk: string; duesk: string } => ({
+export const dueIndexKeys = (id: string, dueAtMs: number): { duepk: string; duesk: string } => ({
   duepk: duePartition(shardOf(id, dueShardCount)),
-  duesk: `${dueSort(dueAtMs)}#${id}`,
+  duesk: `${dueSortKey(dueAtMs)}#${id}`,
 })
 
 /** Returns milliseconds, or 0 if the item has no due time. */
-export const dueTimeOf = (duesk: string | undefined): number => Number(duesk?.split('#')[0] ?? 0)
+export const dueMsOf = (duesk: string | undefined): number => Number(duesk?.split('#')[0] ?? 0)
 
-export const dueSort = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')
+export const dueSortKey = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')
 
 export const clusterIndexKeys = (organisationId: string, type: string, status: string) => ({
   gsi1pk: clusterPartition(organisationId, { status }),

@@ -19,31 +19,31 @@ export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 
 /** `timeMs` must be later than the times of all existing records. */
 export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
-  const last = bucketCount(index) - 1
-  if (last >= 0 && recordCountIn(index, last) < bucketSize) return withCount(index, last, 1)
-  const longer = new Uint8Array(index.length + bucketBytes)
-  longer.set(index)
-  const bytes = view(longer)
+  const lastBucket = bucketCount(index) - 1
+  if (lastBucket >= 0 && recordCountIn(index, lastBucket) < bucketSize) return withCount(index, lastBucket, 1)
+  const longerIndex = new Uint8Array(index.length + bucketBytes)
+  longerIndex.set(index)
+  const bytes = view(longerIndex)
   bytes.setUint16(index.length, Math.floor(timeMs / 2 ** 32))
   bytes.setUint32(index.length + 2, timeMs % 2 ** 32)
-  longer[index.length + 6] = 1
-  return longer
+  longerIndex[index.length + 6] = 1
+  return longerIndex
 }
 
 export function withoutRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const bucket = findBucket(index, timeMs)
   if (bucket < 0) return index
   if (recordCountIn(index, bucket) > 1) return withCount(index, bucket, -1)
-  const shorter = new Uint8Array(index.length - bucketBytes)
-  shorter.set(index.subarray(0, bucket * bucketBytes))
-  shorter.set(index.subarray((bucket + 1) * bucketBytes), bucket * bucketBytes)
-  return shorter
+  const shorterIndex = new Uint8Array(index.length - bucketBytes)
+  shorterIndex.set(index.subarray(0, bucket * bucketBytes))
+  shorterIndex.set(index.subarray((bucket + 1) * bucketBytes), bucket * bucketBytes)
+  return shorterIndex
 }
 
 function withCount(index: OffsetIndex, bucket: number, delta: number): OffsetIndex {
-  const updated = index.slice()
-  updated[bucket * bucketBytes + 6] = recordCountIn(index, bucket) + delta
-  return updated
+  const updatedIndex = index.slice()
+  updatedIndex[bucket * bucketBytes + 6] = recordCountIn(index, bucket) + delta
+  return updatedIndex
 }
 
 /** Returns the number of the last bucket that starts at or before a time; -1 if none does. */
@@ -60,20 +60,20 @@ function findBucket(index: OffsetIndex, timeMs: number): number {
 
 /**
  * Returns undefined if the list has at most `offset` records. Otherwise the caller reads records older than `beforeMs`
- * (all if undefined), newest first, and skips the first `skip`.
+ * (all if undefined), newest first, and skips the first `skippedCount`.
  */
 export function seekOffset(
   index: OffsetIndex,
   offset: number,
-): { beforeMs: number | undefined; skip: number } | undefined {
-  let skip = offset
+): { beforeMs: number | undefined; skippedCount: number } | undefined {
+  let skippedCount = offset
   for (let bucket = bucketCount(index) - 1; bucket >= 0; bucket--) {
     const recordCount = recordCountIn(index, bucket)
-    if (skip < recordCount) {
+    if (skippedCount < recordCount) {
       const isNewest = bucket === bucketCount(index) - 1
-      return { beforeMs: isNewest ? undefined : startMs(index, bucket + 1), skip }
+      return { beforeMs: isNewest ? undefined : startMs(index, bucket + 1), skippedCount }
     }
-    skip -= recordCount
+    skippedCount -= recordCount
   }
   return undefined
 }

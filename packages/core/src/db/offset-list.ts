@@ -2,10 +2,10 @@ import { type IdPrefix } from '@platform/contract/common'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import { type Key } from './keys.ts'
-import { below, firstOf, type Page } from './paging.ts'
+import { firstOf, type Page, upperBoundBelow } from './paging.ts'
 import { get, type Item, backOff, queryAll, replace, type WriteItem } from './table.ts'
-import { storeContention } from '../error.ts'
-import { idsBefore } from '../id.ts'
+import { storeContentionError } from '../error.ts'
+import { lowestIdAt } from '../id.ts'
 import { seekOffset, emptyOffsets, type OffsetIndex, withoutRecord, withRecord } from './offset-index.ts'
 
 /**
@@ -43,10 +43,10 @@ export const insertWrite = (list: OffsetList, head: ListHead, timeMs: number): W
 export const removeWrite = (list: OffsetList, head: ListHead, timeMs: number): WriteItem =>
   replaceHead(list, head, { ...head, total: head.total - 1, ranks: withoutRecord(head.ranks, timeMs) })
 
-const replaceHead = (list: OffsetList, { version }: ListHead, next: Omit<ListHead, 'version'>): WriteItem =>
+const replaceHead = (list: OffsetList, { version }: ListHead, nextHead: Omit<ListHead, 'version'>): WriteItem =>
   replace(
     list.head,
-    { ...next, version: version + 1 },
+    { ...nextHead, version: version + 1 },
     version === 0 ? { pk: { absent: true } } : { version: { is: version } },
   )
 
@@ -62,11 +62,11 @@ export async function retryOnConflict<Result>(attempt: () => Promise<Result | un
     const result = await attempt()
     if (result !== undefined) return result
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 export async function readPage(list: OffsetList, page: Page) {
-  const { total, ranks } = parseHead(await get(list.head, { stale: true }))
+  const { total, ranks } = parseHead(await get(list.head, { mayBeStale: true }))
   const records = await recordsFrom(list, ranks, page)
   return { ...firstOf(records, page.pageSize, ({ sk }) => String(sk)), totalCount: total }
 }
@@ -74,13 +74,13 @@ export async function readPage(list: OffsetList, page: Page) {
 /** Reads one record more than the page has, to see whether others follow. */
 async function recordsFrom(list: OffsetList, index: OffsetIndex, { page, pageSize, before }: Page): Promise<Item[]> {
   const size = pageSize + 1
-  if (before !== undefined) return newestRecords(list, size, below(before))
+  if (before !== undefined) return newestRecords(list, size, upperBoundBelow(before))
   const position = seekOffset(index, (page - 1) * pageSize)
   if (position === undefined) return []
-  const { skip, beforeMs } = position
-  const to = beforeMs === undefined ? undefined : idsBefore(list.prefix, beforeMs)
-  return (await newestRecords(list, skip + size, to)).slice(skip)
+  const { skippedCount, beforeMs } = position
+  const to = beforeMs === undefined ? undefined : lowestIdAt(list.prefix, beforeMs)
+  return (await newestRecords(list, skippedCount + size, to)).slice(skippedCount)
 }
 
 export const newestRecords = ({ pk }: OffsetList, limit: number, to?: string): Promise<Item[]> =>
-  queryAll({ pk, ...(to !== undefined && { to }), newestFirst: true, stale: true }, limit)
+  queryAll({ pk, ...(to !== undefined && { to }), isNewestFirst: true, mayBeStale: true }, limit)

@@ -27,15 +27,15 @@ export function sortItems<Item>(
     Number(one.value === '') - Number(other.value === '') ||
     direction * compareTexts(one.value, other.value) ||
     compareTexts(other.id, one.id)
-  const sortable = (item: Item) => ({ item, id: idOf(item), value: naturalSortKey(valueOf(item)) })
+  const toSortable = (item: Item) => ({ item, id: idOf(item), value: naturalSortKey(valueOf(item)) })
   return {
     items: items
-      .map(sortable)
+      .map(toSortable)
       .toSorted(compare)
       .map(({ item }) => item),
     order: {
       positionOf: (item) => `${idOf(item)}_${Buffer.from(valueOf(item)).toString('hex')}`,
-      isAfter: (item, position) => compare(sortable(item), parsePosition(position)) > 0,
+      isAfter: (item, position) => compare(toSortable(item), parsePosition(position)) > 0,
     },
   }
 }

@@ -1,4 +1,4 @@
-import { validationFailed } from '../error.ts'
+import { validationFailedError } from '../error.ts'
 import { sha256 } from '../id.ts'
 
 /**
@@ -32,7 +32,7 @@ export async function paged<Result extends Positioned>(
   read: (page: Page) => Promise<Result>,
 ): Promise<Omit<Result, 'next'> & { page: number; pageSize: number; nextCursor?: string }> {
   const before = cursor === undefined ? {} : { before: parseCursor(cursor, scope) }
-  if (cursor !== undefined && page !== 1) throw invalidCursor('/page', 'must be absent with cursor')
+  if (cursor !== undefined && page !== 1) throw invalidCursorError('/page', 'must be absent with cursor')
   const { next, ...result } = await read({ page, pageSize, ...before })
   return { ...result, page, pageSize, ...(next !== undefined && { nextCursor: cursorOf(next, scope) }) }
 }
@@ -48,22 +48,22 @@ const cursorPattern = /^1\.[0-9a-f]{16}\.([a-z0-9_]{1,420})$/
 function parseCursor(cursor: string, scope: readonly unknown[]): string {
   const [, position] = cursorPattern.exec(Buffer.from(cursor, 'base64url').toString()) ?? []
   if (position !== undefined && cursorOf(position, scope) === cursor) return position
-  throw invalidCursor('/cursor', 'is not a cursor of this list with these filters. Start again without cursor')
+  throw invalidCursorError('/cursor', 'is not a cursor of this list with these filters. Start again without cursor')
 }
 
-const invalidCursor = (path: string, message: string) =>
-  validationFailed([{ in: 'query', path, code: 'invalid_cursor', message }])
+const invalidCursorError = (path: string, message: string) =>
+  validationFailedError([{ in: 'query', path, code: 'invalid_cursor', message }])
 
 /** Returns an upper bound of all positions lower than `position`. Positions of a list have equal lengths. */
-export const below = (position: string): string =>
+export const upperBoundBelow = (position: string): string =>
   `${position.slice(0, -1)}${String.fromCharCode(position.charCodeAt(position.length - 1) - 1)}~`
 
 /** Takes the items of a page. `items` has more items than the page if a next page exists. */
 export function firstOf<Item>(items: readonly Item[], pageSize: number, positionOf: (item: Item) => string) {
-  const last = items[pageSize - 1]
+  const lastItem = items[pageSize - 1]
   return {
     items: items.slice(0, pageSize),
-    next: last !== undefined && items.length > pageSize ? positionOf(last) : undefined,
+    next: lastItem !== undefined && items.length > pageSize ? positionOf(lastItem) : undefined,
   }
 }
 

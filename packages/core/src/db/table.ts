@@ -13,7 +13,7 @@ import {
 import type { ErrorCode } from '@platform/contract/errors'
 import { awsTransport } from '../aws/sdk.ts'
 import { config } from '../config.ts'
-import { type PlatformError, platformError, storeContention } from '../error.ts'
+import { type PlatformError, platformError, storeContentionError } from '../error.ts'
 import { jitter } from '../id.ts'
 import { chunk } from '../lib/async.ts'
 import { type Change, type Condition, conditionInput, optionalConditionInput, updateInput } from './expression.ts'
@@ -71,8 +71,8 @@ export interface WriteItem {
 const TableName = config.PLAT_TABLE
 const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 
-export async function get(key: Key, options: { stale?: boolean } = {}): Promise<Item | undefined> {
-  const ConsistentRead = options.stale !== true
+export async function get(key: Key, options: { mayBeStale?: boolean } = {}): Promise<Item | undefined> {
+  const ConsistentRead = options.mayBeStale !== true
   const response = await callStore(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
   return response.Item
 }
@@ -80,24 +80,29 @@ export async function get(key: Key, options: { stale?: boolean } = {}): Promise<
 /** Reads at most 100 items. Returns them in the order of the keys, and undefined for each missing one. */
 export async function getConsistent(
   keys: readonly Key[],
-  options: { stale?: boolean } = {},
+  options: { mayBeStale?: boolean } = {},
 ): Promise<(Item | undefined)[]> {
   const items = new Map<string, Item>()
   // `keys` may be index items with more attributes. The store rejects repeated keys.
-  let pending: Item[] = [...new Map(keys.map(({ pk, sk }) => [keyText({ pk, sk }), { pk, sk }])).values()]
-  for (let attempt = 0; pending.length > 0; attempt++) {
+  let pendingKeys: Item[] = [...new Map(keys.map(({ pk, sk }) => [keyText({ pk, sk }), { pk, sk }])).values()]
+  for (let attempt = 0; pendingKeys.length > 0; attempt++) {
     if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
-    const request = { RequestItems: { [TableName]: { Keys: pending, ConsistentRead: options.stale !== true } } }
+    const request = {
+      RequestItems: { [TableName]: { Keys: pendingKeys, ConsistentRead: options.mayBeStale !== true } },
+    }
     const response = await callStore(client.send(new BatchGetCommand(request)))
     for (const item of response.Responses?.[TableName] ?? []) items.set(keyText(item), item)
-    pending = response.UnprocessedKeys?.[TableName]?.Keys ?? []
+    pendingKeys = response.UnprocessedKeys?.[TableName]?.Keys ?? []
   }
   return keys.map((key) => items.get(keyText(key)))
 }
 
 /** Reads any number of items, as `getConsistent` does. */
-export async function getMany(keys: readonly Key[], options: { stale?: boolean } = {}): Promise<(Item | undefined)[]> {
+export async function getMany(
+  keys: readonly Key[],
+  options: { mayBeStale?: boolean } = {},
+): Promise<(Item | undefined)[]> {
   return (await Promise.all(chunk(keys, 100).map((keysOfCall) => getConsistent(keysOfCall, options)))).flat()
 }
 
@@ -110,8 +115,8 @@ export interface Range {
   from?: string
   to?: string
   limit?: number
-  newestFirst?: boolean
-  stale?: boolean
+  isNewestFirst?: boolean
+  mayBeStale?: boolean
   after?: Item
   /** The store reads all items of the range but returns only those that match. `attribute` cannot be part of a key. */
   filter?: { attribute: string; contains: string }
@@ -140,8 +145,8 @@ export async function readAll(
   let readCount = 0
   let after: Item | undefined
   do {
-    const remaining = limit === Infinity ? {} : { limit: limit - readCount }
-    const page = await query({ ...range, ...remaining, ...(after && { after }) })
+    const limitField = limit === Infinity ? {} : { limit: limit - readCount }
+    const page = await query({ ...range, ...limitField, ...(after && { after }) })
     items.push(...page.items)
     readCount += page.readCount
     after = page.next
@@ -188,8 +193,8 @@ function queryInput(range: Range): QueryCommandInput {
     ...filter?.condition,
     ExpressionAttributeValues: { ':pk': range.pk, ...bounds, ...filter?.values },
     Limit: range.limit,
-    ScanIndexForward: range.newestFirst !== true,
-    ConsistentRead: range.index === undefined && range.stale !== true,
+    ScanIndexForward: range.isNewestFirst !== true,
+    ConsistentRead: range.index === undefined && range.mayBeStale !== true,
     ExclusiveStartKey: range.after,
   }
 }
@@ -209,7 +214,7 @@ export async function update(key: Key, change: Change, condition: Condition = {}
     } catch (error) {
       // The SDK does not retry collisions with a transaction.
       if (!(error instanceof TransactionConflictException)) throw error
-      if (attempt === 10) throw storeContention()
+      if (attempt === 10) throw storeContentionError()
       await backOff(attempt)
     }
   }
@@ -257,11 +262,11 @@ export const batchRemove = (keys: readonly Key[]): Promise<void> =>
 type WriteRequests = NonNullable<BatchWriteCommandInput['RequestItems']>[string]
 
 async function batchWrite(requests: WriteRequests): Promise<void> {
-  let pending = requests
-  for (let attempt = 0; pending.length > 0; attempt++) {
+  let pendingRequests = requests
+  for (let attempt = 0; pendingRequests.length > 0; attempt++) {
     if (attempt > 6) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
-    pending = (await Promise.all(chunk(pending, 25).map(writeChunk))).flat()
+    pendingRequests = (await Promise.all(chunk(pendingRequests, 25).map(writeChunk))).flat()
   }
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { TransactionCanceledException, TransactionInProgressException } from '@aws-sdk/client-dynamodb'
 import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
-import { type PlatformError, storeContention, platformError } from '../error.ts'
+import { type PlatformError, platformError, storeContentionError } from '../error.ts'
 import { client, callStore, type Item, backOff, type WriteItem, query, type Range, remove } from './table.ts'
 
 /** `item` is the existing item, if any. */
@@ -38,7 +38,7 @@ export async function transact(
 
 /** A repeated request may have succeeded, so the error is not a conflict, whose message says that nothing changed. */
 const failureAfter = (outcome: Collision): PlatformError =>
-  outcome === 'collided' ? storeContention() : platformError('database_unavailable', { retryAfterSeconds: 2 })
+  outcome === 'collided' ? storeContentionError() : platformError('database_unavailable', { retryAfterSeconds: 2 })
 
 function failureOrThrow(
   writes: readonly WriteItem[],
@@ -80,7 +80,7 @@ const throttledCodes = ['ThrottlingError', 'ProvisionedThroughputExceeded']
 export async function removeAll(range: Pick<Range, 'pk' | 'from' | 'to'>): Promise<void> {
   let after: Item | undefined
   do {
-    const page = await query({ ...range, limit: 50, newestFirst: true, ...(after && { after }) })
+    const page = await query({ ...range, limit: 50, isNewestFirst: true, ...(after && { after }) })
     const keys = page.items.map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
     if (keys.length > 0) await transact(keys.map((key) => remove(key)))
     after = page.next

@@ -6,7 +6,7 @@ import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { orThrow, replace, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { limitReached, platformError } from '../error.ts'
+import { limitReachedError, platformError } from '../error.ts'
 import { derivedId, newSecret, sha256 } from '../id.ts'
 import { publicUrl, secretOf } from './provider.ts'
 import { parseProvider, type ProviderRecord, type ProviderSecret } from './record.ts'
@@ -125,7 +125,7 @@ async function tryCommit(
     writes: [
       replace(keys.identityProvider(id), providerItem(record), isUnchanged ?? { pk: { absent: true } }),
       ...(isNewSecret ? [orThrow(adopt(record.secretName), 'conflict')] : []),
-      ...(before === undefined ? [orThrow(countWrite, limitReached(providerLimit, 'identity providers'))] : []),
+      ...(before === undefined ? [orThrow(countWrite, limitReachedError(providerLimit, 'identity providers'))] : []),
       ...(before !== undefined && isNewSecret ? [markOrphaned(before.secretName)] : []),
     ],
     response: providerView(record, portalUrl),

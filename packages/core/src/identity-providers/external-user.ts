@@ -140,9 +140,9 @@ async function resolveUser(provider: ProviderRecord, identity: ExternalIdentity)
   const itemKeys = [linkKey, usersOf(organisationId).head, keys.organisation(organisationId)]
   const [item, head, organisation, ...usernameItems] = await getConsistent([...itemKeys, ...names.map(keys.username)])
   const link = item && Link.parse(item)
-  const existing = link && (await find(organisationId, link.userId))
+  const existingUser = link && (await find(organisationId, link.userId))
   const isFree = (index: number) => usernameItems[index] === undefined
-  if (existing) return updateUser(existing, provider, identity, isFree(0) ? names[0] : undefined)
+  if (existingUser) return updateUser(existingUser, provider, identity, isFree(0) ? names[0] : undefined)
   // Without the groups, the roles of the new user are unknown.
   if (identity.missingGroups !== undefined) throw platformError('groups_incomplete')
   const username = names.find((_, index) => isFree(index))
@@ -258,8 +258,10 @@ const renameWrites = (user: User, username: string): WriteItem[] => [
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
   const normalise = (group: string) => (type === 'LDAP' ? normaliseDn(group) : group)
   const memberships = new Set(groups.map(normalise))
-  const mapped = new Set(roleMappings.filter(({ group }) => memberships.has(normalise(group))).map(({ role }) => role))
-  return mapped.size === 0 ? [defaultRole] : roleNames.filter((role) => mapped.has(role))
+  const mappedRoles = new Set(
+    roleMappings.filter(({ group }) => memberships.has(normalise(group))).map(({ role }) => role),
+  )
+  return mappedRoles.size === 0 ? [defaultRole] : roleNames.filter((role) => mappedRoles.has(role))
 }
 
 const emailOf = ({ email }: ExternalIdentity): string => emailSchema.safeParse(email).data ?? ''
@@ -277,14 +279,14 @@ const displayNameOf = ({ displayName = '' }: ExternalIdentity): string =>
 /** Returns the provider's name if it is usable, then two names with a hash of provider and subject. */
 function candidateNames({ id }: ProviderRecord, { username, subject }: ExternalIdentity): string[] {
   const hash = sha256(JSON.stringify([id, subject]))
-  const plain = usernameSchema.safeParse(username)
+  const plainName = usernameSchema.safeParse(username)
   const stem = username
     .slice(0, 200)
     .normalize('NFKC')
     .replace(/[^\p{L}\p{M}\p{N}._@+-]+/gu, '-')
     .replace(/^[^\p{L}\p{N}]+/u, '')
   const prefix = stem.slice(0, 40).replace(/\p{Cs}$/u, '') || 'user'
-  const suffixed = [8, 20].map((length) => `${prefix}-${hash.slice(0, length)}`)
-  const isUsable = plain.success && !suffixed.some((name) => isSameName(name, plain.data))
-  return [...(isUsable ? [plain.data] : []), ...suffixed]
+  const suffixedNames = [8, 20].map((length) => `${prefix}-${hash.slice(0, length)}`)
+  const isUsable = plainName.success && !suffixedNames.some((name) => isSameName(name, plainName.data))
+  return [...(isUsable ? [plainName.data] : []), ...suffixedNames]
 }

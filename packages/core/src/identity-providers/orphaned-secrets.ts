@@ -19,7 +19,7 @@ const OrphanedSecret = z.object({ name: z.string() })
 
 /** Must be committed before the secret is created or deleted. */
 export const markOrphaned = (name: string): WriteItem =>
-  create(keys.orphanedSecret(name), { name, ...keys.due(name, now() + graceMs) })
+  create(keys.orphanedSecret(name), { name, ...keys.dueIndexKeys(name, now() + graceMs) })
 
 /** Removes the marker. The write fails if the secret is being deleted. */
 export const adopt = (name: string): WriteItem =>

@@ -30,10 +30,10 @@ export async function reportFailure(
 ): Promise<void> {
   const detail = reason.slice(0, 500)
   log('warn', titles[problem], { providerId: id, detail, ...(cause !== undefined && { cause }) })
-  const known = parseFailures(failures)
+  const knownFailures = parseFailures(failures)
   const atMs = now()
-  if (Math.abs(atMs - (known[problem]?.atMs ?? -Infinity)) < reportIntervalMs) return
-  const set = { failures: JSON.stringify({ ...known, [problem]: { detail, atMs } }) }
+  if (Math.abs(atMs - (knownFailures[problem]?.atMs ?? -Infinity)) < reportIntervalMs) return
+  const set = { failures: JSON.stringify({ ...knownFailures, [problem]: { detail, atMs } }) }
   try {
     // The condition fails if another request has just reported a failure.
     await commit(system(organisationId, origin?.address), {

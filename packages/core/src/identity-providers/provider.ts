@@ -28,9 +28,9 @@ export async function enabledProviders(type?: ProviderType): Promise<ProviderRec
 export async function secretOf({ id, secretName }: ProviderRecord): Promise<ProviderSecret> {
   const text = await readSecret(secretName)
   if (text !== undefined) return ProviderSecret.parse(JSON.parse(text))
-  const current = await findProvider(id)
-  if (current === undefined || current.secretName === secretName) return {}
-  return ProviderSecret.parse(JSON.parse((await readSecret(current.secretName)) ?? '{}'))
+  const currentProvider = await findProvider(id)
+  if (currentProvider === undefined || currentProvider.secretName === secretName) return {}
+  return ProviderSecret.parse(JSON.parse((await readSecret(currentProvider.secretName)) ?? '{}'))
 }
 
 const withoutTrailingSlashes = (address: string): string => address.replace(/\/+$/, '')

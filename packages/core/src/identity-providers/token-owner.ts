@@ -13,9 +13,9 @@ import { hasPermanentId } from './record.ts'
  * confirmed the user for 30 days. The first use of a token in a later hour makes the token due again.
  */
 export async function confirmOwner(tokens: readonly Item[], unreachableProviders: Set<string>): Promise<void> {
-  const [first] = tokens
-  if (first === undefined) return
-  const { organisationId, userId } = parseApiToken(first)
+  const [firstToken] = tokens
+  if (firstToken === undefined) return
+  const { organisationId, userId } = parseApiToken(firstToken)
   const user = await find(organisationId, userId)
   const reason =
     user && !isLocal(user) && user.suspendedAtMs === undefined && (await reasonToSuspend(user, unreachableProviders))

@@ -18,11 +18,13 @@ function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
 }
 
 function lastFailureOf({ failures }: ProviderRecord): Pick<Provider, 'lastFailure'> {
-  const known = parseFailures(failures)
-  const [last] = providerProblems
-    .flatMap((problem) => (known[problem] === undefined ? [] : [{ problem, ...known[problem] }]))
+  const knownFailures = parseFailures(failures)
+  const [lastProblem] = providerProblems
+    .flatMap((problem) => (knownFailures[problem] === undefined ? [] : [{ problem, ...knownFailures[problem] }]))
     .toSorted((a, b) => b.atMs - a.atMs)
-  return last === undefined ? {} : { lastFailure: { problem: last.problem, detail: last.detail, at: iso(last.atMs) } }
+  return lastProblem === undefined
+    ? {}
+    : { lastFailure: { problem: lastProblem.problem, detail: lastProblem.detail, at: iso(lastProblem.atMs) } }
 }
 
 export const providerView = (record: ProviderRecord, portalUrl: string): Provider => ({

@@ -83,7 +83,7 @@ export async function requestCancelAll(jobs: readonly JobRecord[]): Promise<bool
 }
 
 const cancelWrite = (job: JobRecord, { atMs = now() }: CancelContext = {}): WriteItem => {
-  const set = { cancelRequestedAtMs: atMs, ...keys.due(job.id, now() + cancelConfirmMs) }
+  const set = { cancelRequestedAtMs: atMs, ...keys.dueIndexKeys(job.id, now() + cancelConfirmMs) }
   const isRunning = { status: { is: 'Running' }, cancelRequestedAtMs: { absent: true } } as const
   return patch(keys.job(job.organisationId, job.id), { set }, isRunning)
 }

@@ -9,7 +9,7 @@ import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, orThrow, patch, tryUpdate } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { platformError, validationFailed } from '../error.ts'
+import { platformError, validationFailedError } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { rereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
@@ -95,7 +95,7 @@ export async function claim(
   const { organisationId, clusterId, relayId } = caller
   if (claimKey !== undefined && claimKey.length > maxClaimKeyLength) {
     const message = `must be at most ${maxClaimKeyLength} characters`
-    throw validationFailed([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
+    throw validationFailedError([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
   }
   const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
   const isRepeat =
@@ -133,9 +133,9 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
   const runningJob = { ...job, ...startFields }
   const nextCheckMs = nextCheckWhileRunning(runningJob, 0)
   // An existing check that is due by `nextCheckMs` schedules the next check itself.
-  const isChecked = job.duesk !== undefined && keys.dueTimeOf(job.duesk) <= nextCheckMs
-  const due = isChecked ? {} : keys.due(job.id, nextCheckMs)
-  const change = { set: { ...startFields, ...due } }
+  const isChecked = job.duesk !== undefined && keys.dueMsOf(job.duesk) <= nextCheckMs
+  const dueAttributes = isChecked ? {} : keys.dueIndexKeys(job.id, nextCheckMs)
+  const change = { set: { ...startFields, ...dueAttributes } }
   const condition = { status: { is: 'Queued' }, ...(isChecked && { duesk: { is: job.duesk } }) } as const
   return { runningJob, leaseId, change, condition }
 }
@@ -159,7 +159,7 @@ export async function claimWaiting(
   { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
   const listedJobs = await jobsWithPayload(caller, [...cluster.listedJobs].toSorted())
-  const repeatedJobs = listedJobs.flatMap((each) => startedBy(each, caller, claimKey))
+  const repeatedJobs = listedJobs.flatMap((each) => startedJobsOf(each, caller, claimKey))
   const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
   const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
   const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
@@ -176,7 +176,7 @@ export async function claimWaiting(
   if (successors === 'undecided') return repeatedJobs.length > 0 ? withoutClaims() : undefined
   const startedJobs =
     claimableJobs.length > 0
-      ? await startListed(caller, withinLimit(claimableJobs.slice(0, limit)), claimKey)
+      ? await startListed(caller, fittingJobs(claimableJobs.slice(0, limit)), claimKey)
       : await startFromInbox(caller, cluster, limit, claimKey)
   // A job or the relay of the cluster changed in between. The next heartbeat reads the inbox again.
   if (startedJobs === 'conflict') return { claims: [], moreJobs: true }
@@ -189,17 +189,21 @@ export async function claimWaiting(
   return { claims, moreJobs: hasClaimed && waitingCount > startedJobs.length }
 }
 
-type Waiting = { job: JobRecord; payload: string }
-type Started = { runningJob: JobRecord; leaseId: string; payload: string }
+type WaitingJob = { job: JobRecord; payload: string }
+type StartedJob = { runningJob: JobRecord; leaseId: string; payload: string }
 
 /** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that `claimKey` has not claimed. */
-async function startListed(caller: RelayCaller, waiting: readonly Waiting[], claimKey: string): Promise<Started[]> {
-  const startedJobs = waiting.map(async ({ job, payload }) => {
+async function startListed(
+  caller: RelayCaller,
+  waitingJobs: readonly WaitingJob[],
+  claimKey: string,
+): Promise<StartedJob[]> {
+  const startedJobs = waitingJobs.map(async ({ job, payload }) => {
     const { change, condition } = startOf(job, caller.relayId, claimKey)
     const key = keys.job(job.organisationId, job.id)
     // The condition fails after a lost response, and if a concurrent repetition of the heartbeat has claimed the job.
-    const current = parseRelayed((await tryUpdate(key, change, condition)) ?? (await get(key)))
-    return current === undefined ? [] : startedBy({ job: current, payload }, caller, claimKey)
+    const currentJob = parseRelayed((await tryUpdate(key, change, condition)) ?? (await get(key)))
+    return currentJob === undefined ? [] : startedJobsOf({ job: currentJob, payload }, caller, claimKey)
   })
   return (await Promise.all(startedJobs)).flat()
 }
@@ -210,10 +214,10 @@ async function startFromInbox(
   cluster: ClusterRecord,
   limit: number,
   claimKey: string,
-): Promise<Started[] | 'conflict'> {
+): Promise<StartedJob[] | 'conflict'> {
   const waitingIds = await waitingIn({ ...cluster, listedJobs: new Set() }, limit)
-  const waiting = await jobsWithPayload(caller, waitingIds)
-  const claimableJobs = withinLimit(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
+  const waitingJobs = await jobsWithPayload(caller, waitingIds)
+  const claimableJobs = fittingJobs(waitingJobs.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
   if (claimableJobs.length === 0) return []
   const starts = claimableJobs.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
   const jobs = starts.map(({ runningJob }) => runningJob)
@@ -230,7 +234,7 @@ async function startFromInbox(
   return failure === undefined ? starts : 'conflict'
 }
 
-function startedBy({ job, payload }: Waiting, { relayId }: RelayCaller, claimKey: string): Started[] {
+function startedJobsOf({ job, payload }: WaitingJob, { relayId }: RelayCaller, claimKey: string): StartedJob[] {
   const isSame = job.status === 'Running' && job.relayId === relayId && job.claimKey === claimKey
   return isSame && job.leaseId !== undefined ? [{ runningJob: job, leaseId: job.leaseId, payload }] : []
 }
@@ -248,14 +252,14 @@ async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly
   })
 }
 
-function withinLimit<Job extends { payload: string }>(jobs: readonly Job[]): Job[] {
+function fittingJobs<Job extends { payload: string }>(jobs: readonly Job[]): Job[] {
   let sizeBytes = 0
   return jobs.filter(
     ({ payload }, index) => (sizeBytes += Buffer.byteLength(payload)) <= maxPayloadBytes || index === 0,
   )
 }
 
-const responsesTo = (startedJobs: readonly Started[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
+const responsesTo = (startedJobs: readonly StartedJob[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
   Promise.all(
     startedJobs.map(async ({ runningJob, leaseId, payload }) => {
       // The response to the heartbeat already contains the keys.

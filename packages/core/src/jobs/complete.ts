@@ -6,7 +6,7 @@ import { addEnded } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { storeContention, platformError } from '../error.ts'
+import { platformError, storeContentionError } from '../error.ts'
 import { sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
@@ -43,7 +43,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
     if (chunks.length > 0) await deleteMiddle(job, endOfChunks(chunks))
     return { jobId, status: end.status }
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 const failureReasons = {

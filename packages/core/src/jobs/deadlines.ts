@@ -53,7 +53,9 @@ async function checkRunning(job: JobRecord): Promise<void> {
 
 async function reschedule(job: JobRecord, dueAtMs: number | undefined, times: Partial<JobRecord> = {}): Promise<void> {
   const change =
-    dueAtMs === undefined ? { remove: ['duepk', 'duesk'] } : { set: { ...times, ...keys.due(job.id, dueAtMs) } }
+    dueAtMs === undefined
+      ? { remove: ['duepk', 'duesk'] }
+      : { set: { ...times, ...keys.dueIndexKeys(job.id, dueAtMs) } }
   const condition = {
     status: { is: job.status },
     leaseRenewedAtMs: unchanged(job.leaseRenewedAtMs || undefined),

@@ -1,4 +1,4 @@
-import { listing } from '../clusters/counters.ts'
+import { listingCondition } from '../clusters/counters.ts'
 import { type ClusterRecord } from '../clusters/record.ts'
 import { type Change, type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -14,29 +14,29 @@ import { type JobRecord } from './record.ts'
  * may therefore be running: only its own record decides whether it waits.
  */
 
-type Waiting = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
+type WaitingJob = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
 
 export const inboxEntryCounts = { waitingJobs: 1 }
-export const enterInbox = ({ clusterId, id }: Waiting): WriteItem => create(keys.inbox(clusterId, id), {})
+export const enterInbox = ({ clusterId, id }: WaitingJob): WriteItem => create(keys.inbox(clusterId, id), {})
 
 export const inboxListing = (jobId: string): { add: NonNullable<Change['add']>; condition: Condition } => ({
   add: { listedJobs: new Set([jobId]) },
-  condition: listing(1),
+  condition: listingCondition(1),
 })
 
-export function inboxExitChange(jobs: readonly Waiting[]): {
+export function inboxExitChange(jobs: readonly WaitingJob[]): {
   add: { waitingJobs?: number }
   drop: Record<string, Set<string>>
 } {
-  const listed = jobs.filter(({ isListed }) => isListed).map(({ id }) => id)
-  const others = jobs.length - listed.length
+  const listedIds = jobs.filter(({ isListed }) => isListed).map(({ id }) => id)
+  const otherCount = jobs.length - listedIds.length
   return {
-    add: others === 0 ? {} : { waitingJobs: -others },
-    drop: listed.length === 0 ? {} : { listedJobs: new Set(listed) },
+    add: otherCount === 0 ? {} : { waitingJobs: -otherCount },
+    drop: listedIds.length === 0 ? {} : { listedJobs: new Set(listedIds) },
   }
 }
 
-export const leaveInbox = ({ clusterId, id, isListed }: Waiting): WriteItem[] =>
+export const leaveInbox = ({ clusterId, id, isListed }: WaitingJob): WriteItem[] =>
   isListed ? [] : [remove(keys.inbox(clusterId, id))]
 
 export const countWaiting = ({ waitingJobs, listedJobs }: ClusterRecord): number =>

@@ -12,11 +12,11 @@ import { wakeRelay } from '../aws/wake-relay.ts'
 import type { Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
 import { lastJobOf } from '../clusters/counters.ts'
-import { parseRemoved } from '../clusters/removed.ts'
+import { parseRemovedIds } from '../clusters/removed.ts'
 import { parseNodes } from '../clusters/node.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, patch, type WriteItem } from '../db/table.ts'
-import { platformError, storeContention } from '../error.ts'
+import { platformError, storeContentionError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { compress } from '../lib/compression.ts'
@@ -56,7 +56,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
     status: 'Queued',
     createdAt: iso(job.createdAtMs),
   }
-  const item = { ...job, ...keys.jobIndexKeys(job), ...keys.due(job.id, firstCheckOf(job, job.createdAtMs)) }
+  const item = { ...job, ...keys.jobIndexKeys(job), ...keys.dueIndexKeys(job.id, firstCheckOf(job, job.createdAtMs)) }
   const counters = { activeJobs: 1, jobs: 1 }
   const [clusterKey, set] = [keys.cluster(organisationId, clusterId), lastJobOf(job.id)]
   const listing = inboxListing(job.id)
@@ -77,7 +77,7 @@ export async function submit(caller: Caller, submission: JobSubmission): Promise
   let [writes, admission] = [listedWrites, admissionWrites(organisationId, job.id, 1)]
   let failure = await store(writes, admission)
   for (let attempt = 1; failure !== undefined; attempt++) {
-    if (attempt === maxAttempts) throw storeContention()
+    if (attempt === maxAttempts) throw storeContentionError()
     if (failure.index === 0 && failure.item === undefined) throw platformError('cluster_not_found')
     if (failure.index === 0) writes = inboxWrites
     else admission = await retryAdmission(organisationId, 1)
@@ -94,8 +94,8 @@ async function checkTargets(caller: Caller, clusterId: string, targets: readonly
   const nodeIds = new Set(parseNodes(item).map(({ id }) => id))
   if (targets.every((id) => nodeIds.has(id))) return
   // The error for an unknown cluster takes precedence over the error for its nodes.
-  const existing = item ?? (await get(keys.cluster(organisationId, clusterId)))
-  throw platformError(existing === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
+  const clusterItem = item ?? (await get(keys.cluster(organisationId, clusterId)))
+  throw platformError(clusterItem === undefined ? 'cluster_not_found' : 'node_not_in_cluster')
 }
 
 const newJob = (
@@ -133,7 +133,7 @@ export async function read({ organisationId }: Caller, jobId: string): Promise<J
 async function readStoredJob(organisationId: string, jobId: string, readItems = getConsistent) {
   const resultKey = keys.result(organisationId, jobId)
   // The reason of a batch is stored with the batch only.
-  const [record, payload, result, removed, batch] = await readItems([
+  const [record, payload, result, removedItem, batch] = await readItems([
     keys.job(organisationId, jobId),
     keys.payload(organisationId, jobId),
     resultKey,
@@ -142,11 +142,11 @@ async function readStoredJob(organisationId: string, jobId: string, readItems = 
   ])
   if (record && isOperation(record)) return { operation: parseOperation(record) }
   if (!record) return undefined
-  const stored = parseJob(record)
-  const job = stored.batchId === undefined || !batch ? stored : { ...stored, reason: parseBatch(batch).reason }
+  const storedJob = parseJob(record)
+  const job = storedJob.batchId === undefined || !batch ? storedJob : { ...storedJob, reason: parseBatch(batch).reason }
   const text = payloadText(job, payload)
   if (text === undefined) return undefined
-  if (parseRemoved(removed).has(job.clusterId)) throw platformError('job_not_found')
+  if (parseRemovedIds(removedItem).has(job.clusterId)) throw platformError('job_not_found')
   // The reads are not one snapshot: the job may have ended after its result was read.
   const isMissing = (result ?? job.result) === undefined && isTerminal(job) && job.startedAtMs !== undefined
   return { job, payload: text, result: isMissing ? await get(resultKey) : result }

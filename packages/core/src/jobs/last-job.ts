@@ -28,7 +28,7 @@ export async function listClusters(
 
 async function readLastJobs({ organisationId }: Caller, jobIds: readonly string[]) {
   const jobKeys = jobIds.map((id) => keys.job(organisationId, id))
-  const items = jobKeys.length === 0 ? [] : await getConsistent(jobKeys, { stale: true })
+  const items = jobKeys.length === 0 ? [] : await getConsistent(jobKeys, { mayBeStale: true })
   const jobs = items.filter((item) => item !== undefined).map(parseJob)
   return new Map(
     jobs.map((job): [string, ClusterSummary['lastJob']] => {

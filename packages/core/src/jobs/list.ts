@@ -5,7 +5,7 @@ import { listPendingJobs } from './batches/find-job.ts'
 import { findBatchAndRemoved, readJobsOf } from './batches/record.ts'
 import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
-import { parseRemoved } from '../clusters/removed.ts'
+import { parseRemovedIds } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, type Item } from '../db/table.ts'
 import {
@@ -13,12 +13,12 @@ import {
   indexedKeys,
   type IndexRange,
   type KeyPage,
-  olderThan,
   pageOfAll,
   pageOfRange,
+  rangeBefore,
 } from '../db/index-page.ts'
 import { firstOf, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
-import { idsBefore } from '../id.ts'
+import { lowestIdAt } from '../id.ts'
 import { chunk } from '../lib/async.ts'
 import { type JobRecord, jobSummary, parseJob, titleOf } from './record.ts'
 import { countHidden, countStored, countSubmitted } from './totals-projection.ts'
@@ -94,13 +94,13 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   const range =
     status === undefined ? ({ index: 'gsi2', pk: keys.organisationJobs(organisationId) } as const) : byStatus
   if (isSearch(filter)) return search(organisationId, range, filter, page)
-  const hidden = { clusterIds: new Set<unknown>() as ReadonlySet<unknown>, count: 0 }
+  const hiddenJobs = { clusterIds: new Set<unknown>() as ReadonlySet<unknown>, count: 0 }
   const readTotals = async () => {
-    const [item, removed] = await getConsistent([
+    const [item, removedItem] = await getConsistent([
       keys.organisationCounts(organisationId),
       keys.removedClusters(organisationId),
     ])
-    Object.assign(hidden, { clusterIds: parseRemoved(removed), count: countHidden(item, status) })
+    Object.assign(hiddenJobs, { clusterIds: parseRemovedIds(removedItem), count: countHidden(item, status) })
     return item
   }
   if (isActive) {
@@ -111,7 +111,7 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     ? pageOfRange(range, async () => countStored(await readTotals(), status), page)
     : pageWithoutOperations(organisationId, range, async () => countSubmitted(await readTotals(), status), page))
   const isComplete = page.page === 1 && page.before === undefined && keysOfPage.next === undefined
-  return readPage(filter, keysOfPage, isComplete ? { ...hidden, count: 0 } : hidden)
+  return readPage(filter, keysOfPage, isComplete ? { ...hiddenJobs, count: 0 } : hiddenJobs)
 }
 
 const parse = (item: Item): JobRecord | OperationRecord => (isOperation(item) ? parseOperation(item) : parseJob(item))
@@ -149,7 +149,7 @@ const timeRange = ({ since, until }: JobFilter): { from?: string; to?: string } 
   ...(until !== undefined && { to: firstIdAt(until) }),
 })
 
-const firstIdAt = (time: string): string => idsBefore('job', Math.max(0, Date.parse(time)))
+const firstIdAt = (time: string): string => lowestIdAt('job', Math.max(0, Date.parse(time)))
 
 /**
  * A page considers a limited number of jobs. If too few of them match to fill the page, the cursor continues after the
@@ -162,13 +162,13 @@ async function search(organisationId: string, range: IndexRange, filter: JobFilt
     keys.isActive(status) ||
     (clusterId !== undefined && status !== undefined)
   const limit = needsRecords ? maxSearchedRecords : maxSearchedKeys
-  const boundedRange = olderThan({ ...range, ...timeRange(filter) }, page)
-  const found = await indexedKeys({ ...boundedRange, newestFirst: true, limit: limit + 1 })
-  const consideredKeys = found.slice(0, limit)
-  const searchedAll = found.length <= limit
-  const removed = parseRemoved(await get(keys.removedClusters(organisationId), { stale: true }))
+  const boundedRange = rangeBefore({ ...range, ...timeRange(filter) }, page)
+  const foundKeys = await indexedKeys({ ...boundedRange, isNewestFirst: true, limit: limit + 1 })
+  const consideredKeys = foundKeys.slice(0, limit)
+  const searchedAll = foundKeys.length <= limit
+  const removedIds = parseRemovedIds(await get(keys.removedClusters(organisationId), { mayBeStale: true }))
   const readMatching = async (jobKeys: readonly keys.Key[]) =>
-    (await readJobs(jobKeys)).filter((job) => matches(job, filter) && !removed.has(clusterOf(job)))
+    (await readJobs(jobKeys)).filter((job) => matches(job, filter) && !removedIds.has(clusterOf(job)))
   const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : consideredKeys.at(-1)?.id)
   if (needsRecords) {
     const { items, totalCount, next } = pageOfItems(await readMatching(consideredKeys), page, ({ id }) => id)
@@ -179,7 +179,7 @@ async function search(organisationId: string, range: IndexRange, filter: JobFilt
 }
 
 async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | OperationRecord)[]> {
-  const items = await Promise.all(chunk(jobKeys, 100).map((part) => getConsistent(part, { stale: true })))
+  const items = await Promise.all(chunk(jobKeys, 100).map((part) => getConsistent(part, { mayBeStale: true })))
   return items
     .flat()
     .filter((item) => item !== undefined)
@@ -198,7 +198,7 @@ async function pageOfActive(
   const end = offset + page.pageSize
   const total = readTotal()
   const jobs: (JobRecord | OperationRecord)[] = []
-  for await (const jobKeys of chunksOf(olderThan(range, page), jobsPerRead)) {
+  for await (const jobKeys of chunksOf(rangeBefore(range, page), jobsPerRead)) {
     jobs.push(...filterJobs(await readJobs(jobKeys), filter))
     if (jobs.length > end) break
   }
@@ -211,7 +211,7 @@ const filterJobs = <Job extends JobRecord | OperationRecord>(jobs: readonly Job[
   jobs.filter((job) => matches(job, filter))
 
 /** The jobs of removed clusters; `count` also includes those on other pages. */
-interface Hidden {
+interface HiddenJobs {
   clusterIds: ReadonlySet<unknown>
   count: number
 }
@@ -220,14 +220,14 @@ interface Hidden {
 async function readPage(
   filter: JobFilter,
   { keys: pageKeys, totalCount, next }: KeyPage,
-  hidden: Hidden = { clusterIds: new Set(), count: 0 },
+  hiddenJobs: HiddenJobs = { clusterIds: new Set(), count: 0 },
 ): Promise<JobMatches> {
-  const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
-  const current = items.filter((item) => item !== undefined).map(parse)
-  const found = filterJobs(current, filter)
-  const jobs = found.filter((job) => !hidden.clusterIds.has(clusterOf(job)))
-  const hiddenCount = Math.max(hidden.count, found.length - jobs.length)
-  const staleCount = pageKeys.length - found.length
+  const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { mayBeStale: true })
+  const currentJobs = items.filter((item) => item !== undefined).map(parse)
+  const matchingJobs = filterJobs(currentJobs, filter)
+  const jobs = matchingJobs.filter((job) => !hiddenJobs.clusterIds.has(clusterOf(job)))
+  const hiddenCount = Math.max(hiddenJobs.count, matchingJobs.length - jobs.length)
+  const staleCount = pageKeys.length - matchingJobs.length
   return { jobs, totalCount: Math.max(jobs.length, totalCount - staleCount - hiddenCount), next }
 }
 
@@ -238,14 +238,14 @@ async function pageOfBatch(
   filter: JobFilter,
   page: Page,
 ): Promise<JobMatches> {
-  const found = await findBatchAndRemoved(organisationId, batchId)
-  if (found === undefined) return noJobs
-  const { batch, removedIds } = found
-  const pending = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
+  const batchAndRemoved = await findBatchAndRemoved(organisationId, batchId)
+  if (batchAndRemoved === undefined) return noJobs
+  const { batch, removedIds } = batchAndRemoved
+  const pendingJobs = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
   const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
-  const stored = new Map((await readJobsOf(organisationId, batchId)).map((job) => [job.id, job]))
+  const storedJobs = new Map((await readJobsOf(organisationId, batchId)).map((job) => [job.id, job]))
   const jobs = jobIds.flatMap((id) => {
-    const job = stored.get(id) ?? pending.get(id)
+    const job = storedJobs.get(id) ?? pendingJobs.get(id)
     return job === undefined || !matches(job, filter) || removedIds.has(job.clusterId) ? [] : [job]
   })
   const { items: pageJobs, ...rest } = pageOfItems(jobs, page, ({ id }) => id)

@@ -26,12 +26,12 @@ export function chunksOf(
   { chunks, nodeId, stream, data }: Omit<OutputReport, 'leaseId' | 'seq'>,
   from: number,
 ): Chunk[] {
-  const single: OutputPiece[] = nodeId && stream && data ? [{ nodeId, stream, data }] : []
-  let next = from
-  return (chunks ?? single).map((chunk) => {
+  const singlePieces: OutputPiece[] = nodeId && stream && data ? [{ nodeId, stream, data }] : []
+  let nextOffset = from
+  return (chunks ?? singlePieces).map((chunk) => {
     const bytes = Buffer.from(chunk.data, chunk.encoding ?? 'utf8')
-    const offset = next + (chunk.droppedBytes ?? 0)
-    next = offset + bytes.length
+    const offset = nextOffset + (chunk.droppedBytes ?? 0)
+    nextOffset = offset + bytes.length
     return { offset, nodeId: chunk.nodeId, stream: chunk.stream, bytes }
   })
 }
@@ -65,7 +65,9 @@ const chunkView = ({ offset, nodeId, stream, bytes, atMs }: Chunk): OutputChunk 
  * Omits a time that equals the previous one, because the times of many small chunks could exceed the response limit.
  */
 export const chunkViews = (chunks: readonly Chunk[]): OutputChunk[] =>
-  chunks.map(chunkView).map(({ at, ...chunk }, index, all) => (at === all[index - 1]?.at ? chunk : { ...chunk, at }))
+  chunks
+    .map(chunkView)
+    .map(({ at, ...chunk }, index, allViews) => (at === allViews[index - 1]?.at ? chunk : { ...chunk, at }))
 
 /** `firstAtMs` is the time of the chunks before the first one with a time. */
 export function parseChunkViews(views: readonly OutputChunk[], firstAtMs?: number): Chunk[] {
@@ -101,6 +103,6 @@ export async function chunksBefore(job: JobRecord, offset: number): Promise<Chun
   if (offset === 0) return []
   const { pk, sk: to } = keys.output(organisationId, id, offset - 1)
   const { sk: from } = keys.output(organisationId, id, 0)
-  const { items } = await query({ pk, from, to, limit: 1, newestFirst: true })
+  const { items } = await query({ pk, from, to, limit: 1, isNewestFirst: true })
   return items.flatMap(fromItem)
 }

@@ -18,7 +18,7 @@ export interface ByteRange {
 }
 
 /** A range with the number of bytes that are missing before it. */
-export type Separated<Range extends ByteRange> = Range & { missingBytes: number }
+export type SeparatedRange<Range extends ByteRange> = Range & { missingBytes: number }
 
 const endOf = ({ offset, bytes }: ByteRange): number => offset + bytes.length
 
@@ -38,7 +38,7 @@ function clip<Range extends ByteRange>(range: Range, from: number, to: number): 
 }
 
 /** Cuts the ranges beside each gap at the end of a line. `from` is the offset at which the first range is expected. */
-export function separateRanges<Range extends ByteRange>(ranges: readonly Range[], from = 0): Separated<Range>[] {
+export function separateRanges<Range extends ByteRange>(ranges: readonly Range[], from = 0): SeparatedRange<Range>[] {
   const runs = runsOf(ranges)
   let expectedOffset = from
   return runs.flatMap((run, index) => {
@@ -94,7 +94,7 @@ function lineEnd(bytes: Buffer): number {
 
 /** Joins the ranges that `isIncluded` selects. A line of its own marks missing output. */
 export function joinRanges<Range extends ByteRange>(
-  ranges: readonly Separated<Range>[],
+  ranges: readonly SeparatedRange<Range>[],
   isIncluded: (range: Range) => boolean = () => true,
 ): Buffer {
   const parts: Buffer[] = []

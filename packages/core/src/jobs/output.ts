@@ -6,7 +6,7 @@ import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { removeAll, transact } from '../db/transact.ts'
 import { create, patch } from '../db/table.ts'
-import { platformError, storeContention } from '../error.ts'
+import { platformError, storeContentionError } from '../error.ts'
 import { isTerminal, type JobRecord } from './record.ts'
 import { checkLease, findOwnJob } from './claim.ts'
 import { isOperationTerminal, type OperationRecord } from '../operations/record.ts'
@@ -43,7 +43,7 @@ export async function append(caller: RelayCaller, jobId: string, report: OutputR
     await deleteMiddle(job, totalBytes)
     return { nextSeq: report.seq + 1, cancel }
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 /** Returns the output that a completion carries, or no chunks if it is already stored. */
@@ -60,8 +60,8 @@ export const fieldsAfter = ({ nextSeq }: JobRecord, chunks: readonly Chunk[]) =>
   chunks.length === 0 ? {} : { nextSeq: nextSeq + 1, outputBytes: endOf(chunks) }
 
 export const endOf = (chunks: readonly Chunk[]): number => {
-  const last = chunks.at(-1)
-  return last === undefined ? 0 : last.offset + last.bytes.length
+  const lastChunk = chunks.at(-1)
+  return lastChunk === undefined ? 0 : lastChunk.offset + lastChunk.bytes.length
 }
 
 function appendWrites(job: JobRecord, { seq, leaseId }: OutputReport, chunks: Chunk[]) {
@@ -146,7 +146,7 @@ async function readFrom(job: JobRecord, offset: number, maxCalls: number): Promi
   return [...earlierChunks, ...chunks]
     .filter((chunk) => chunk.offset + chunk.bytes.length > offset)
     .map((chunk) => {
-      const skip = Math.max(0, offset - chunk.offset)
-      return { ...chunk, offset: chunk.offset + skip, bytes: chunk.bytes.subarray(skip) }
+      const skippedBytes = Math.max(0, offset - chunk.offset)
+      return { ...chunk, offset: chunk.offset + skippedBytes, bytes: chunk.bytes.subarray(skippedBytes) }
     })
 }

@@ -27,7 +27,7 @@ export async function purgeCluster(marker: Item): Promise<void> {
   const areJobsPurged = await purgeJobs(organisationId, clusterId, elapsedMs() + purgeTimeMs)
   const isPurged = (await purgeTimeline(organisationId, clusterId)) && areJobsPurged
   const isDone = isPurged && !isAhead(removedAtMs + indexLagMs, indexLagMs)
-  const dueChange = { set: keys.due(clusterId, now() + 1000) }
+  const dueChange = { set: keys.dueIndexKeys(clusterId, now() + 1000) }
   await transact(isDone ? purgedWrites(organisationId, clusterId) : [patch(keys.clusterPurge(clusterId), dueChange)])
 }
 

@@ -125,8 +125,8 @@ export function titleOf(job: Pick<JobRecord, 'name' | 'title' | 'payload' | 'typ
 
 /** Returns the JSON text of the payload, or undefined if its separate item is missing. */
 export function payloadText({ payload }: Pick<JobRecord, 'payload'>, item: Item | undefined): string | undefined {
-  const stored = payload ?? item?.['payload']
-  return stored === undefined ? undefined : decompress(stored)
+  const storedPayload = payload ?? item?.['payload']
+  return storedPayload === undefined ? undefined : decompress(storedPayload)
 }
 
 export const isTerminal = ({ status }: JobRecord): boolean => status !== 'Queued' && status !== 'Running'

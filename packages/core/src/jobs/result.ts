@@ -58,10 +58,10 @@ type ResultFields = Pick<JobRecord, 'result' | 'exitCode' | 'outputSha256'>
 async function smallOutput(job: JobRecord, newChunks: readonly Chunk[]): Promise<Chunk[] | undefined> {
   const { offset, bytes } = newChunks.at(-1) ?? { offset: job.outputBytes, bytes: [] }
   if (offset + bytes.length > maxInlineBytes || job.nextSeq + newChunks.length > maxInlineChunks) return undefined
-  const stored = job.outputBytes === 0 ? [] : await readChunks(job, 0)
+  const storedChunks = job.outputBytes === 0 ? [] : await readChunks(job, 0)
   // Without earlier output, the time is that of the result.
-  const received = newChunks.map((chunk) => ({ ...chunk, atMs: stored.length === 0 ? undefined : now() }))
-  return [...stored, ...received]
+  const receivedChunks = newChunks.map((chunk) => ({ ...chunk, atMs: storedChunks.length === 0 ? undefined : now() }))
+  return [...storedChunks, ...receivedChunks]
 }
 
 function inlineViews(allChunks: readonly Chunk[]): OutputChunk[] | undefined {
@@ -84,8 +84,8 @@ function hashOf(allChunks: readonly Chunk[]): string | undefined {
 /** Returns the first non-zero exit code, else null if a node was stopped, else 0; `reportedCode` without nodes. */
 export function exitCodeOf(nodes: Completion['nodes'], reportedCode: number | null): number | null {
   if (nodes.length === 0) return reportedCode
-  const failed = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
-  return failed?.exitCode ?? (nodes.some(({ exitCode }) => exitCode === null) ? null : 0)
+  const failedNode = nodes.find(({ exitCode }) => exitCode !== null && exitCode !== 0)
+  return failedNode?.exitCode ?? (nodes.some(({ exitCode }) => exitCode === null) ? null : 0)
 }
 
 const resultRecord = (job: Pick<JobRecord, 'result'>, item: Item | undefined) =>

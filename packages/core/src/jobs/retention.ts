@@ -6,7 +6,7 @@ import { elapsedMs, isAhead, now } from '../clock.ts'
 import { counterWrites, subtractEnded } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, type Item, query, remove, update } from '../db/table.ts'
-import { idsBefore } from '../id.ts'
+import { lowestIdAt } from '../id.ts'
 import { log } from '../log.ts'
 import { isOperation } from '../operations/record.ts'
 import { commit } from '../outbox/commit.ts'
@@ -67,10 +67,10 @@ export async function removeExpiredJobs(limitMs: number): Promise<void> {
       hasBacklog ||= !isDone
       after = String(item['sk'])
     }
-    const next = { lastAtMs, nextAtMs: hasBacklog ? now() : now() + roundMs, hasBacklog: false }
+    const nextRun = { lastAtMs, nextAtMs: hasBacklog ? now() : now() + roundMs, hasBacklog: false }
     await update(
       keys.jobRetention(),
-      isComplete ? { set: next, remove: ['after'] } : { set: { lastAtMs, hasBacklog, ...(after && { after }) } },
+      isComplete ? { set: nextRun, remove: ['after'] } : { set: { lastAtMs, hasBacklog, ...(after && { after }) } },
     )
   }
 }
@@ -92,12 +92,14 @@ async function removeExpiredOf(organisation: Item, atMs: number, untilMs: number
   const range = { index: 'gsi2', pk: keys.organisationJobs(organisationId), limit: jobsPerQuery } as const
   let after: Item | undefined
   do {
-    const page = await query({ ...range, to: idsBefore('job', expiredMs), ...(after && { after }) })
-    const stored = page.items.length === 0 ? [] : await getConsistent(page.items.map(keyOf))
-    const jobs = stored.filter((item) => item !== undefined && !isOperation(item)).map((item) => parseJob(item ?? {}))
-    const expired = jobs.filter((job) => isTerminal(job) && (job.completedAtMs ?? 0) <= expiredMs)
-    for (let from = 0; from < expired.length; from += jobsPerTransaction) {
-      await removeJobs(organisationId, expired.slice(from, from + jobsPerTransaction))
+    const page = await query({ ...range, to: lowestIdAt('job', expiredMs), ...(after && { after }) })
+    const storedItems = page.items.length === 0 ? [] : await getConsistent(page.items.map(keyOf))
+    const jobs = storedItems
+      .filter((item) => item !== undefined && !isOperation(item))
+      .map((item) => parseJob(item ?? {}))
+    const expiredJobs = jobs.filter((job) => isTerminal(job) && (job.completedAtMs ?? 0) <= expiredMs)
+    for (let from = 0; from < expiredJobs.length; from += jobsPerTransaction) {
+      await removeJobs(organisationId, expiredJobs.slice(from, from + jobsPerTransaction))
     }
     after = page.next
   } while (after !== undefined && elapsedMs() < untilMs)

@@ -11,12 +11,12 @@ import { jobEventData, type JobRecord, parseRelayed } from './record.ts'
  * its lease.
  */
 
-type Started = Pick<JobRecord, 'isStartPending' | 'startedAtMs' | 'relayId'> & Parameters<typeof jobEventData>[0]
+type StartedJob = Pick<JobRecord, 'isStartPending' | 'startedAtMs' | 'relayId'> & Parameters<typeof jobEventData>[0]
 
 /**
  * Returns no effects if the start is already recorded. Callers must remove `isStartPending` in the same transaction.
  */
-export function effectsOfStart(job: Started) {
+export function effectsOfStart(job: StartedJob) {
   if (!job.isStartPending) return { events: [], transitions: [] }
   const data = { ...jobEventData(job), relayId: job.relayId ?? '' }
   return {

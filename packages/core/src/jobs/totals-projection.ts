@@ -1,6 +1,6 @@
 import { type JobStatus } from '@platform/contract/job'
 import { type CountedWrites, type Projection } from '../outbox/run-projections.ts'
-import { hiddenOf } from '../clusters/removed.ts'
+import { hiddenCountName } from '../clusters/removed.ts'
 import { type Item } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
 
@@ -17,7 +17,7 @@ export const countStored = (item: Item | undefined, status: JobStatus | 'total' 
   numberOf(item, status)
 
 export const countHidden = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
-  numberOf(item, hiddenOf(status))
+  numberOf(item, hiddenCountName(status))
 
 export const countSubmitted = (item: Item | undefined, status: JobStatus | 'total' = 'total'): number =>
   Math.max(0, countStored(item, status) - numberOf(item, operationsOf(status)))
@@ -30,7 +30,7 @@ function countedWrites(_: string, records: readonly OutboxRecord[]): CountedWrit
   const add = (name: string, delta: number) => (sums[name] = (sums[name] ?? 0) + delta)
   for (const { clusterId, from, to, isExpired } of records.flatMap(({ transitions }) => transitions)) {
     const isPurged = to === undefined && !isExpired
-    const counters = clusterId === undefined ? [String, operationsOf] : isPurged ? [String, hiddenOf] : [String]
+    const counters = clusterId === undefined ? [String, operationsOf] : isPurged ? [String, hiddenCountName] : [String]
     for (const counter of counters) {
       if (from !== undefined) add(counter(from), -1)
       if (to !== undefined) add(counter(to), 1)

@@ -59,12 +59,12 @@ interface ClusterOfLabels {
 export const createLabelsWrite = (
   { organisationId, id, type, siteId }: ClusterOfLabels,
   labels: Labels,
-  reported?: Labels,
+  reportedLabels?: Labels,
 ): WriteItem =>
   create(keys.clusterLabels(organisationId, id), {
     labels: textOf(labels),
     derived: derivedText(type, siteId),
-    ...(reported && { reported: textOf(reported) }),
+    ...(reportedLabels && { reported: textOf(reportedLabels) }),
   })
 
 /**
@@ -77,11 +77,11 @@ export function changeLabelsWrite(
   item: Item,
   { labels: change = {}, site }: { labels?: LabelChange | undefined; site?: { id: string | undefined } | undefined },
 ): WriteItem | undefined {
-  const merged = textOf(mergeLabels(userLabelsOf(item), change))
-  const derived = site && derivedText(type, site.id)
+  const mergedText = textOf(mergeLabels(userLabelsOf(item), change))
+  const newDerivedText = site && derivedText(type, site.id)
   const changedTexts = {
-    ...(merged !== item['labels'] && { labels: merged }),
-    ...(derived !== undefined && derived !== item['derived'] && { derived }),
+    ...(mergedText !== item['labels'] && { labels: mergedText }),
+    ...(newDerivedText !== undefined && newDerivedText !== item['derived'] && { derived: newDerivedText }),
   }
   const attributes = Object.keys(changedTexts)
   if (attributes.length === 0) return undefined
@@ -90,29 +90,29 @@ export function changeLabelsWrite(
 }
 
 function mergeLabels(before: Labels, change: LabelChange): Labels {
-  const merged = new Map(Object.entries(before))
+  const mergedEntries = new Map(Object.entries(before))
   for (const [key, value] of Object.entries(change)) {
-    if (value === null) merged.delete(key)
-    else merged.set(key, value)
+    if (value === null) mergedEntries.delete(key)
+    else mergedEntries.set(key, value)
   }
-  if (merged.size > labelLimit && merged.size > Object.keys(before).length)
+  if (mergedEntries.size > labelLimit && mergedEntries.size > Object.keys(before).length)
     throw new PlatformError(
       'limit_reached',
       `A cluster can have at most ${labelLimit} labels. Remove one of them, with null as its value.`,
       { limit: labelLimit, used: Object.keys(before).length },
     )
-  return Object.fromEntries(merged)
+  return Object.fromEntries(mergedEntries)
 }
 
 /** Replaces all labels that are derived from reported facts. The write fails if the cluster was removed. */
-export const reportedLabelsWrite = (organisationId: string, clusterId: string, reported: Labels): WriteItem =>
-  patch(keys.clusterLabels(organisationId, clusterId), { set: { reported: textOf(reported) } })
+export const reportedLabelsWrite = (organisationId: string, clusterId: string, reportedLabels: Labels): WriteItem =>
+  patch(keys.clusterLabels(organisationId, clusterId), { set: { reported: textOf(reportedLabels) } })
 
 /** Reads the labels of clusters, 100 per call. Removed clusters are omitted. */
 export async function labelsOf(
   organisationId: string,
   clusterIds: readonly string[],
-  options = { stale: true },
+  options = { mayBeStale: true },
 ): Promise<Map<string, Labels>> {
   const items = await getMany(
     clusterIds.map((id) => keys.clusterLabels(organisationId, id)),
@@ -129,7 +129,7 @@ export async function labelsBetween(
 ): Promise<Map<string, Labels>> {
   if (from === undefined || to === undefined) return new Map()
   const { pk } = keys.clusterLabels(organisationId, '')
-  const items = await queryAll({ pk, from, to, stale: true })
+  const items = await queryAll({ pk, from, to, mayBeStale: true })
   return new Map(items.map((item) => [String(item['sk']), parseLabels(item)]))
 }
 

@@ -14,8 +14,8 @@ export class BoundedCache<Value> {
   set(key: string, value: Value): void {
     this.entries.set(key, value)
     if (this.entries.size <= this.maxEntries) return
-    for (const oldest of this.entries.keys()) {
-      this.entries.delete(oldest)
+    for (const oldestKey of this.entries.keys()) {
+      this.entries.delete(oldestKey)
       return
     }
   }

@@ -2,9 +2,9 @@ import ipaddr from 'ipaddr.js'
 
 /** Returns the /24 network of an IPv4 address or the /56 network of an IPv6 address, as a key for rate limits. */
 export function signInNetworkOf(address: string): string {
-  const [plain = ''] = address.split('%')
-  if (!ipaddr.isValid(plain)) return address
-  const parsed = ipaddr.process(plain)
+  const [plainAddress = ''] = address.split('%')
+  if (!ipaddr.isValid(plainAddress)) return address
+  const parsed = ipaddr.process(plainAddress)
   const prefix = parsed.kind() === 'ipv4' ? 24 : 56
   const bytes = parsed.toByteArray().map((byte, index) => (index < prefix / 8 ? byte : 0))
   return `${ipaddr.fromByteArray(bytes).toString()}/${prefix}`
@@ -15,9 +15,9 @@ export function signInNetworkOf(address: string): string {
  * usually controls that range.
  */
 export function ipNetworkOf(address: string): string {
-  const [plain = ''] = address.split('%')
-  if (!ipaddr.IPv6.isValid(plain)) return address
-  const parsed = ipaddr.IPv6.parse(plain)
+  const [plainAddress = ''] = address.split('%')
+  if (!ipaddr.IPv6.isValid(plainAddress)) return address
+  const parsed = ipaddr.IPv6.parse(plainAddress)
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${plain}/64`).toString()}/64`
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${plainAddress}/64`).toString()}/64`
 }

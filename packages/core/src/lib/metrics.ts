@@ -51,9 +51,9 @@ const storage = new AsyncLocalStorage<Values>()
 export function recordMetric(name: MetricName, value = 1): void {
   const values = storage.getStore()
   if (values === undefined || !Number.isFinite(value)) return
-  const previous = values.get(name)
-  if (previous === undefined) values.set(name, value)
-  else values.set(name, metricUnits[name] === 'Count' ? previous + value : Math.max(previous, value))
+  const previousValue = values.get(name)
+  if (previousValue === undefined) values.set(name, value)
+  else values.set(name, metricUnits[name] === 'Count' ? previousValue + value : Math.max(previousValue, value))
 }
 
 export async function withMetrics<Result>(work: () => Promise<Result>): Promise<Result> {

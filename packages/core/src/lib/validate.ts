@@ -1,6 +1,6 @@
 import type { ErrorDetail } from '@platform/contract/common'
 import * as z from 'zod'
-import { validationFailed } from '../error.ts'
+import { validationFailedError } from '../error.ts'
 
 export const maxDetails = 50
 /** Longer names are not compared with known names. */
@@ -24,7 +24,7 @@ export function parsePart<Schema extends z.ZodType>(
       details.push({ in: part, path, code: issue.code, message: issue.message.slice(0, 500), ...positionOf(issue) })
     }
   }
-  throw validationFailed(details)
+  throw validationFailedError(details)
 }
 
 function positionOf(issue: z.core.$ZodIssue): Pick<ErrorDetail, 'position'> {
@@ -41,8 +41,8 @@ function unknownNames(
   const [code, noun] = part === 'query' ? ['unknown_parameter', 'parameter'] : ['unknown_field', 'field']
   const knownNames = memberNames(schema, path)
   return keys.slice(0, maxDetails).map((key) => {
-    const nearest = nearestName(key, knownNames)
-    const message = `is not a known ${noun}${nearest === undefined ? '' : `; the nearest one is ${nearest}`}`
+    const nearestKnownName = nearestName(key, knownNames)
+    const message = `is not a known ${noun}${nearestKnownName === undefined ? '' : `; the nearest one is ${nearestKnownName}`}`
     return { in: part, path: jsonPointer([...parentPath, ...path, key]).toWellFormed(), code, message }
   })
 }
@@ -66,21 +66,21 @@ function memberNames(schema: z.core.$ZodType, [head, ...rest]: readonly Property
 
 function nearestName(name: string, knownNames: readonly string[]): string | undefined {
   if (name.length > maxNameLength) return undefined
-  const distances = knownNames.map((known) => [editDistance(name, known), known] as const)
+  const distances = knownNames.map((knownName) => [editDistance(name, knownName), knownName] as const)
   return distances.toSorted(([a], [b]) => a - b)[0]?.[1]
 }
 
 function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  let previousRow = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (const [row, letter] of a.split('').entries()) {
-    const current = [row + 1]
+    const currentRow = [row + 1]
     for (let column = 1; column <= b.length; column++) {
-      const replaced = (previous[column - 1] ?? 0) + (letter === b[column - 1] ? 0 : 1)
-      current.push(Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1))
+      const replacementCost = (previousRow[column - 1] ?? 0) + (letter === b[column - 1] ? 0 : 1)
+      currentRow.push(Math.min(replacementCost, (previousRow[column] ?? 0) + 1, (currentRow[column - 1] ?? 0) + 1))
     }
-    previous = current
+    previousRow = currentRow
   }
-  return previous.at(-1) ?? 0
+  return previousRow.at(-1) ?? 0
 }
 
 export const parseBody = <Schema extends z.ZodType>(

@@ -5,7 +5,7 @@ import { reauthorize } from '../accounts/current-rights.ts'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, upsert } from '../db/table.ts'
-import { platformError, validationFailed } from '../error.ts'
+import { platformError, validationFailedError } from '../error.ts'
 import { commit } from '../outbox/commit.ts'
 import { isInstalled, readModules } from './module.ts'
 import { isModuleId, type ModuleRecord, parseModule, publisherOf } from './record.ts'
@@ -35,7 +35,7 @@ const consentTo = (item: Item | undefined, moduleId: string, publisher: string |
 export type AllowedEvents = (module: { moduleId: string; publisher: string | undefined }) => readonly string[]
 
 export async function readAllowedEvents(organisationId: string): Promise<AllowedEvents> {
-  const item = await get(keys.organisationModules(organisationId), { stale: true })
+  const item = await get(keys.organisationModules(organisationId), { mayBeStale: true })
   return ({ moduleId, publisher }) => {
     const { enabled, events } = consentTo(item, moduleId, publisher)
     return enabled && publisher !== undefined ? events : []
@@ -78,7 +78,7 @@ export async function setConsent(
       ? []
       : [{ in: 'body', path: `/events/${index}`, code: 'not_declared', message: 'is not declared by the module' }],
   )
-  if (undeclaredErrors.length > 0) throw validationFailed(undeclaredErrors)
+  if (undeclaredErrors.length > 0) throw validationFailedError(undeclaredErrors)
   const consent = { enabled, events: [...new Set(events)], publisher: publisherOf(module.release) }
   const response = consentView(module, consent)
   const set = { [attributeName(moduleId)]: JSON.stringify(consent) }

@@ -29,7 +29,7 @@ let cache: { atMs: number; subscribers: readonly Subscriber[] } | undefined
 async function currentSubscribers(): Promise<readonly Subscriber[]> {
   // Uses the absolute difference, because the clock may be set back.
   if (cache === undefined || Math.abs(now() - cache.atMs) >= cacheTtlMs) {
-    const { reservations } = parseRoutes(await get(keys.moduleRoutes(), { stale: true }))
+    const { reservations } = parseRoutes(await get(keys.moduleRoutes(), { mayBeStale: true }))
     const subscribers = [...reservations].map(([moduleId, { publisher, subscriptions = [] }]) => ({
       moduleId,
       publisher,
@@ -43,8 +43,8 @@ async function currentSubscribers(): Promise<readonly Subscriber[]> {
 const allowedCache = new BoundedCache<{ atMs: number; allowed: AllowedEvents }>(500)
 
 async function currentAllowedEvents(organisationId: string): Promise<AllowedEvents> {
-  const cached = allowedCache.get(organisationId)
-  if (cached !== undefined && Math.abs(now() - cached.atMs) < cacheTtlMs) return cached.allowed
+  const cachedEntry = allowedCache.get(organisationId)
+  if (cachedEntry !== undefined && Math.abs(now() - cachedEntry.atMs) < cacheTtlMs) return cachedEntry.allowed
   const allowed = await readAllowedEvents(organisationId)
   allowedCache.set(organisationId, { atMs: now(), allowed })
   return allowed
@@ -79,14 +79,16 @@ export const moduleEventProjection: Projection = {
 /** Modules do not receive their own events, which could loop forever. */
 const itemsFor = (
   { moduleId, publisher, subscriptions }: Subscriber,
-  allowed: readonly string[],
+  allowedEvents: readonly string[],
   records: readonly OutboxRecord[],
 ): Item[] =>
   records.flatMap((record) =>
     record.events.flatMap((event, index) => {
       const envelope = cloudEvent(event, record)
       const isOwnEvent = envelope.type.startsWith(`module.${moduleId}.`)
-      const isWanted = [subscriptions, allowed].every((events) => isSubscribed({ events: [...events] }, envelope.type))
+      const isWanted = [subscriptions, allowedEvents].every((events) =>
+        isSubscribed({ events: [...events] }, envelope.type),
+      )
       if (isOwnEvent || !isWanted) return []
       const key = keys.moduleEvent(moduleId, `${record.id}.${String(index).padStart(3, '0')}`)
       return [{ ...key, event: JSON.stringify(envelope), publisher, ttl: nowSeconds() + eventRetentionSeconds }]

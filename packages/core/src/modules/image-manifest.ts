@@ -5,7 +5,7 @@ import { RegistryError } from '@platform/oci/error'
 import { readFile } from '@platform/oci/image'
 import { type Image } from '@platform/oci/types'
 import { PlatformError } from '../error.ts'
-import { parseManifest, type ParsedManifest, manifestTooLarge } from './manifest.ts'
+import { manifestTooLargeError, type ParsedManifest, parseManifest } from './manifest.ts'
 import { fetchManifest } from './manifest-source.ts'
 
 export interface ImageSource {
@@ -45,7 +45,7 @@ function manifestPaths({ config: { config } }: Image): string[] {
 async function readEmbeddedManifest({ client, image }: ImageSource): Promise<ParsedManifest | undefined> {
   const bytes = await readFile(client, image, manifestPaths(image), manifestBytes).catch((cause: unknown) => {
     const isTooLarge = cause instanceof RegistryError && cause.problem === 'too_large'
-    throw isTooLarge ? manifestTooLarge({ cause }) : cause
+    throw isTooLarge ? manifestTooLargeError({ cause }) : cause
   })
   return bytes && parseManifest(bytes)
 }

@@ -76,10 +76,10 @@ export async function requestInstall(
   release: ModuleRelease,
   { state: initialState, isDefaultVersion }: { state: InstallState; isDefaultVersion: boolean },
 ): Promise<InstallAccepted> {
-  let current: InstallState | undefined = initialState
+  let currentState: InstallState | undefined = initialState
   return retryOnConflict(async () => {
-    const state = current ?? (await readInstallState(caller, release.moduleId))
-    current = undefined
+    const state = currentState ?? (await readInstallState(caller, release.moduleId))
+    currentState = undefined
     const { module, routes } = state
     rejectIfLocked(module)
     if (module !== undefined) rejectIfInstalled(module, release.version, isDefaultVersion)
@@ -109,11 +109,11 @@ function newInstallOperation(
   module: ModuleRecord | undefined,
 ): OperationRecord {
   const { moduleId, version, repository, digest, isVerified } = release
-  const previous = module && { previousVersion: module.release.version }
+  const previousVersionField = module && { previousVersion: module.release.version }
   return newOperation(caller, {
     type: 'ModuleInstall',
-    payload: { moduleId, version, image: `${repository}@${digest}`, verified: isVerified, ...previous },
-    plan: { release, ...previous },
+    payload: { moduleId, version, image: `${repository}@${digest}`, verified: isVerified, ...previousVersionField },
+    plan: { release, ...previousVersionField },
     steps: installSteps,
   })
 }

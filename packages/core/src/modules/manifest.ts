@@ -17,29 +17,29 @@ export interface ParsedManifest {
  * with one for the whole document.
  */
 export function parseManifest(bytes: Uint8Array): ParsedManifest {
-  if (bytes.length > manifestBytes) throw manifestTooLarge()
+  if (bytes.length > manifestBytes) throw manifestTooLargeError()
   const document = parseJson(bytes)
   const limitProblem = findLimitProblem(document)
-  if (limitProblem !== undefined) throw manifestInvalid([limitProblem])
+  if (limitProblem !== undefined) throw manifestInvalidError([limitProblem])
   const parsed = ModuleManifest.safeParse(document)
   if (!parsed.success) {
-    throw manifestInvalid(
+    throw manifestInvalidError(
       parsed.error.issues.map(({ path, code, message }) => ({ path: path.map(pathSegment), code, message })),
     )
   }
   const problems = checkManifest(parsed.data)
-  if (problems.length > 0) throw manifestInvalid(problems)
+  if (problems.length > 0) throw manifestInvalidError(problems)
   return { manifest: parsed.data, document }
 }
 
-export const manifestTooLarge = (options?: ErrorOptions): PlatformError =>
-  manifestInvalid([documentProblem('too_large', `must have at most ${manifestBytes} bytes`)], options)
+export const manifestTooLargeError = (options?: ErrorOptions): PlatformError =>
+  manifestInvalidError([documentProblem('too_large', `must have at most ${manifestBytes} bytes`)], options)
 
 const pathSegment = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key))
 
 const documentProblem = (code: string, message: string): ManifestProblem => ({ path: [], code, message })
 
-const manifestInvalid = (problems: readonly ManifestProblem[], options?: ErrorOptions): PlatformError =>
+const manifestInvalidError = (problems: readonly ManifestProblem[], options?: ErrorOptions): PlatformError =>
   platformError('manifest_invalid', { details: problems.slice(0, maxDetails).map(toDetail) }, options)
 
 const toDetail = ({ path, code, message }: ManifestProblem): ErrorDetail => ({
@@ -53,18 +53,20 @@ function parseJson(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (cause) {
-    throw manifestInvalid([documentProblem('invalid_json', 'must be JSON in UTF-8')], { cause })
+    throw manifestInvalidError([documentProblem('invalid_json', 'must be JSON in UTF-8')], { cause })
   }
 }
 
 function findLimitProblem(document: unknown): ManifestProblem | undefined {
-  let level: unknown[] = [document]
-  for (let depth = 0; level.length > 0; depth++) {
+  let levelValues: unknown[] = [document]
+  for (let depth = 0; levelValues.length > 0; depth++) {
     if (depth > maxDepth) return documentProblem('too_deep', `must not be nested more than ${maxDepth} levels deep`)
-    if (level.some((value) => typeof value === 'string' && !value.isWellFormed())) {
+    if (levelValues.some((value) => typeof value === 'string' && !value.isWellFormed())) {
       return documentProblem('invalid_unicode', 'must not contain lone surrogates')
     }
-    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []))
+    levelValues = levelValues.flatMap((value) =>
+      typeof value === 'object' && value !== null ? Object.values(value) : [],
+    )
   }
   return undefined
 }

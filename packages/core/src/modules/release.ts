@@ -86,7 +86,7 @@ export function moduleLabelsOf(image: Image): ModuleLabels | undefined {
 function checkIdentity(
   { metadata: { id, version } }: ModuleManifest,
   imageLabels: ModuleLabels,
-  expected: { id?: string; version?: string },
+  expectedIdentity: { id?: string; version?: string },
 ): void {
   if (imageLabels.id !== id) {
     throw new PlatformError(
@@ -94,10 +94,10 @@ function checkIdentity(
       `The manifest is for ${id}, but the image labels name another module.`,
     )
   }
-  if ((expected.id ?? id) !== id) {
-    throw new PlatformError('manifest_id_mismatch', `The image is for ${id}, not for ${expected.id}.`)
+  if ((expectedIdentity.id ?? id) !== id) {
+    throw new PlatformError('manifest_id_mismatch', `The image is for ${id}, not for ${expectedIdentity.id}.`)
   }
-  if (imageLabels.version !== version || (expected.version ?? version) !== version) {
+  if (imageLabels.version !== version || (expectedIdentity.version ?? version) !== version) {
     throw new PlatformError(
       'manifest_mismatch',
       `The manifest is for version ${version}, but the image is for another version.`,

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import { get, type Item, type WriteItem, upsert } from '../db/table.ts'
-import { limitReached } from '../error.ts'
+import { limitReachedError } from '../error.ts'
 import { Deployment } from './record.ts'
 
 /**
@@ -34,7 +34,7 @@ export function parseRoutes(item: Item | undefined): ModuleRoutes {
   return { revision: Number(item?.['revision'] ?? 0), reservations: new Map(reservations) }
 }
 
-export const readRoutes = async (options: { stale?: boolean } = {}): Promise<ModuleRoutes> =>
+export const readRoutes = async (options: { mayBeStale?: boolean } = {}): Promise<ModuleRoutes> =>
   parseRoutes(await get(keys.moduleRoutes(), options))
 
 /** The write fails if the reservations were changed since they were read. */
@@ -58,7 +58,7 @@ const maxReservationBytes = 330_000
 export function checkCapacity({ reservations }: ModuleRoutes): void {
   const usedBytes = Buffer.byteLength(JSON.stringify([...reservations]))
   if (usedBytes >= maxReservationBytes)
-    throw limitReached(maxReservationBytes, 'bytes of paths and subscribed events of all modules', usedBytes)
+    throw limitReachedError(maxReservationBytes, 'bytes of paths and subscribed events of all modules', usedBytes)
 }
 
 export function findRouteConflict(

@@ -12,9 +12,9 @@ const intervalPattern = new RegExp(`^([[(])\\s*${versionPattern}?\\s*,\\s*${vers
 export function toNpmRange(text: string): string | undefined {
   const [, opening, from, to, closing] = intervalPattern.exec(text.trim()) ?? []
   if (opening === undefined) return text.trim() === '' ? undefined : (validRange(text) ?? undefined)
-  const lower = from === undefined ? [] : [`${opening === '[' ? '>=' : '>'}${fullVersion(from)}`]
-  const upper = to === undefined ? [] : [`${closing === ']' ? '<=' : '<'}${fullVersion(to)}`]
-  return validRange([...lower, ...upper].join(' ') || '*') ?? undefined
+  const lowerBounds = from === undefined ? [] : [`${opening === '[' ? '>=' : '>'}${fullVersion(from)}`]
+  const upperBounds = to === undefined ? [] : [`${closing === ']' ? '<=' : '<'}${fullVersion(to)}`]
+  return validRange([...lowerBounds, ...upperBounds].join(' ') || '*') ?? undefined
 }
 
 /** Converts `1.0` to `1.0.0`; npm would treat it as a range. */

@@ -3,7 +3,7 @@ import { nowSeconds } from '../clock.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, backOff, type Item, tryUpdate } from '../db/table.ts'
-import { storeContention } from '../error.ts'
+import { storeContentionError } from '../error.ts'
 
 /**
  * One item per cluster and notification type stores the ids of allowed events, so that a repeated projection gets the
@@ -57,12 +57,12 @@ export async function claimCooldown({
       const set = {
         refusedAtMs: Math.max(refusedAtMs, atMs),
         ttl,
-        ...keys.due(clusterId, blockingEvent.atMs + cooldownMs),
+        ...keys.dueIndexKeys(clusterId, blockingEvent.atMs + cooldownMs),
       }
       if (await tryUpdate(key, { set }, condition)) return false
     }
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 /** Marks the refused event as handled. If the event was reported, `event` is set and starts the next cooldown. */

@@ -13,8 +13,8 @@ import { iso, now, nowSeconds } from '../clock.ts'
 import { type Condition, unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, patch, queryAll, upsert } from '../db/table.ts'
-import { storeContention } from '../error.ts'
-import { idsBefore, isId, newNonce, timeOf } from '../id.ts'
+import { storeContentionError } from '../error.ts'
+import { isId, lowestIdAt, newNonce, timeMsOf } from '../id.ts'
 import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 
 /** A user's feed consists of small items and is read completely, so that counts are exact. */
@@ -42,8 +42,8 @@ export async function readFeed({
   organisationId,
   userId,
 }: Caller): Promise<{ entries: FeedEntry[]; readTo: string | undefined }> {
-  const from = idsBefore('notif', now() - retentionSeconds * 1000)
-  const items = await queryAll({ pk: keys.feedState(organisationId, userId).pk, from, newestFirst: true })
+  const from = lowestIdAt('notif', now() - retentionSeconds * 1000)
+  const items = await queryAll({ pk: keys.feedState(organisationId, userId).pk, from, isNewestFirst: true })
   const { readTo } = FeedState.parse(items.find(isFeedState) ?? {})
   const entries = items.filter((item) => !isFeedState(item)).map((item) => parseEntry(item, readTo))
   return { entries, readTo }
@@ -84,7 +84,9 @@ async function readPage(caller: Caller, { unreadOnly, type, severity }: Notifica
 }
 
 const viewOf = ({ id, isRead }: FeedEntry, content: Item | undefined): Notification[] =>
-  content === undefined ? [] : [{ id, ...NotificationContent.parse(content), read: isRead, createdAt: iso(timeOf(id)) }]
+  content === undefined
+    ? []
+    : [{ id, ...NotificationContent.parse(content), read: isRead, createdAt: iso(timeMsOf(id)) }]
 
 export async function markRead(caller: Caller, { ids = [], markAllRead = false }: NotificationUpdate): Promise<void> {
   if (markAllRead) return retry(() => markAll(caller))
@@ -97,15 +99,15 @@ export async function markRead(caller: Caller, { ids = [], markAllRead = false }
 /** An item may expire between read and write; the next attempt reads again. */
 async function retry(attempt: () => Promise<boolean>): Promise<void> {
   for (let count = 0; count < maxAttempts; count++) if (await attempt()) return
-  throw storeContention()
+  throw storeContentionError()
 }
 
 async function markByIds(caller: Caller, ids: readonly string[]): Promise<boolean> {
   const items = await getConsistent(ids.map((id) => keys.feed(caller.organisationId, caller.userId, id)))
-  const unread = items.filter((item) => item !== undefined && item['isRead'] !== true)
+  const unreadItems = items.filter((item) => item !== undefined && item['isRead'] !== true)
   return writeMarks(
     caller,
-    unread.map((item) => String(item?.['sk'])),
+    unreadItems.map((item) => String(item?.['sk'])),
     {},
   )
 }

@@ -60,7 +60,7 @@ async function refusalsOf(organisationId: string, items: readonly Item[]): Promi
   return items.map((item, index) => {
     const cluster = clusters[index] && parseCluster(clusters[index])
     const type = String(item['sk'])
-    const dueAtMs = keys.dueTimeOf(String(item['duesk']))
+    const dueAtMs = keys.dueMsOf(String(item['duesk']))
     const hasStatus = cluster !== undefined && currentStatus(cluster) === statusOfType(type)
     const reportedAtMs = Math.max(
       ...outageCooldowns

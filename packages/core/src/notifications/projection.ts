@@ -37,10 +37,10 @@ export const notificationProjection: Projection = {
 
 /** Events do not contain titles, because receivers of webhooks are not trusted with parts of scripts. */
 async function withTitles(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
-  const keysOf = ({ of }: Occurrence): keys.Key[] => {
-    if (of === undefined) return []
-    if ('batchId' in of) return [keys.batch(organisationId, of.batchId)]
-    const { jobId, clusterId } = of
+  const keysOf = ({ titledResource }: Occurrence): keys.Key[] => {
+    if (titledResource === undefined) return []
+    if ('batchId' in titledResource) return [keys.batch(organisationId, titledResource.batchId)]
+    const { jobId, clusterId } = titledResource
     return [
       keys.job(organisationId, jobId),
       ...(clusterId === undefined ? [] : [keys.cluster(organisationId, clusterId)]),
@@ -50,9 +50,9 @@ async function withTitles(organisationId: string, occurrences: readonly Occurren
   const items = await getMany(wantedKeys.flat())
   return occurrences.map((occurrence, index) => {
     const [subject, cluster] = items.splice(0, wantedKeys[index]?.length ?? 0)
-    const { of } = occurrence
-    if (of === undefined) return occurrence
-    const kind = 'batchId' in of ? 'batch' : 'job'
+    const { titledResource } = occurrence
+    if (titledResource === undefined) return occurrence
+    const kind = 'batchId' in titledResource ? 'batch' : 'job'
     const title = subject && (kind === 'batch' ? batchTitle(parseBatch(subject)) : titleOf(parseJob(subject)))
     const name = clusterNameOf(cluster)
     const namedTitle =
@@ -66,16 +66,18 @@ const quotedTitle = (kind: 'job' | 'batch', title: string): string =>
 
 /** Stores the content once, and a small item in the feed of each recipient. A repeated call has no effect. */
 export async function notify(organisationId: string, notifications: readonly NewNotification[]): Promise<void> {
-  const unique = [...new Map(notifications.map((notification) => [notification.id, notification])).values()]
+  const uniqueNotifications = [
+    ...new Map(notifications.map((notification) => [notification.id, notification])).values(),
+  ]
   const findRecipients = await recipientsOf(
     organisationId,
-    unique.map(({ audience }) => audience),
+    uniqueNotifications.map(({ audience }) => audience),
   )
-  const entries = unique.flatMap(({ id, audience, type, severity }) =>
+  const entries = uniqueNotifications.flatMap(({ id, audience, type, severity }) =>
     [...findRecipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
   )
   // Contents must exist before the feed items that refer to them.
-  await batchPut(unique.map((notification) => contentItem(organisationId, notification)))
+  await batchPut(uniqueNotifications.map((notification) => contentItem(organisationId, notification)))
   await createEntries(entries)
 }
 
@@ -107,13 +109,13 @@ function summaryOf({ organisationId, sweep }: OutboxRecord, { name, data }: Stor
 async function afterCooldowns(organisationId: string, occurrences: readonly Occurrence[]): Promise<Occurrence[]> {
   const kinds = Map.groupBy(occurrences, ({ clusterId, type, id }) => (clusterId === undefined ? id : clusterId + type))
   const allowedByKind = [...kinds.values()].map(async (kind) => {
-    const allowed: Occurrence[] = []
+    const allowedOccurrences: Occurrence[] = []
     for (const occurrence of kind) {
       const { clusterId } = occurrence
       if (clusterId === undefined || (await claimCooldown({ ...occurrence, organisationId, clusterId })))
-        allowed.push(occurrence)
+        allowedOccurrences.push(occurrence)
     }
-    return allowed
+    return allowedOccurrences
   })
   return (await Promise.all(allowedByKind)).flat()
 }

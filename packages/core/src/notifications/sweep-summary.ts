@@ -16,9 +16,9 @@ const StoredSummary = z.object({ atMs: z.number(), summary: z.string() })
 
 /** Returns undefined if no summary is stored, or if it is too old to be from an unfinished sweep. */
 export function parseSummary<Summary>(item: Item | undefined, schema: z.ZodType<Summary>) {
-  const stored = item && StoredSummary.parse(item)
-  if (stored === undefined || !isWithin(stored.atMs, maxAgeMs)) return undefined
-  return { atMs: stored.atMs, summary: schema.parse(JSON.parse(stored.summary)) }
+  const storedSummary = item && StoredSummary.parse(item)
+  if (storedSummary === undefined || !isWithin(storedSummary.atMs, maxAgeMs)) return undefined
+  return { atMs: storedSummary.atMs, summary: schema.parse(JSON.parse(storedSummary.summary)) }
 }
 
 /** Returns false if another sweep has replaced the item that was read. */

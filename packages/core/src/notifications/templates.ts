@@ -14,7 +14,7 @@ export interface NotificationTemplate extends Pick<
   /** Set if a cooldown applies to the type and cluster. */
   clusterId?: string
   /** The job or batch, whose title and cluster are added to the title of the notification. */
-  of?: { jobId: string; clusterId: string | undefined } | { batchId: string }
+  titledResource?: { jobId: string; clusterId: string | undefined } | { batchId: string }
 }
 
 const template =
@@ -54,8 +54,8 @@ export function clustersNotification(
   { organisationId, count, names }: { organisationId: string; count: number; names: readonly string[] },
 ): NotificationTemplate {
   const { type, severity, many } = statuses[status]
-  const more = count > names.length ? ` and ${count - names.length} more` : ''
-  const body = `${names.join(', ')}${more}.`
+  const moreText = count > names.length ? ` and ${count - names.length} more` : ''
+  const body = `${names.join(', ')}${moreText}.`
   return { type, severity, title: `${count} clusters ${many}`, body, resource: organisationId, count, audience }
 }
 
@@ -90,7 +90,7 @@ const jobFailed = template(eventSchemas['job.failed'], (data) => {
     title: 'A job failed',
     body,
     resource: jobId,
-    of: { jobId, clusterId },
+    titledResource: { jobId, clusterId },
     audience: { userId: createdBy },
   }
 })
@@ -105,7 +105,7 @@ const batchFinished = template(eventSchemas['batch.finished'], ({ batchId, count
     title: 'A batch has finished',
     body,
     resource: batchId,
-    of: { batchId },
+    titledResource: { batchId },
     audience: { userId: createdBy },
   }
 })

@@ -23,8 +23,8 @@ const cacheTtlMs = 60_000
 export async function unreadCount(caller: Caller): Promise<number> {
   const key = `${caller.organisationId} ${caller.userId}`
   const tag = await tagOf(caller)
-  const cached = counts.get(key)
-  if (cached?.tag === tag && isWithin(cached.atMs, cacheTtlMs)) return cached.count
+  const cachedCount = counts.get(key)
+  if (cachedCount?.tag === tag && isWithin(cachedCount.atMs, cacheTtlMs)) return cachedCount.count
   const { entries } = await readFeed(caller)
   const count = entries.filter(({ isRead }) => !isRead).length
   counts.set(key, { tag, count, atMs: now() })
@@ -34,6 +34,6 @@ export async function unreadCount(caller: Caller): Promise<number> {
 /** The state sorts after all notifications, so the last two items include the newest notification. */
 async function tagOf({ organisationId, userId }: Caller): Promise<string> {
   const { pk } = keys.feedState(organisationId, userId)
-  const { items } = await query({ pk, newestFirst: true, limit: 2 })
+  const { items } = await query({ pk, isNewestFirst: true, limit: 2 })
   return JSON.stringify(items.map((item) => (isFeedState(item) ? item['revision'] : item['sk'])))
 }

@@ -21,21 +21,22 @@ export function holdLease(claimedOperation: OperationRecord): OperationLease {
   let operation = claimedOperation
   let lastWrite: Promise<void> = Promise.resolve()
   const writeAfter = async (
-    previous: Promise<void>,
-    change: (current: OperationRecord) => Promise<OperationRecord>,
+    previousWrite: Promise<void>,
+    change: (operation: OperationRecord) => Promise<OperationRecord>,
   ) => {
     // A failed write must not block the next one. After a lost lease, every write fails.
-    await previous.catch(() => undefined)
+    await previousWrite.catch(() => undefined)
     operation = await change(operation)
   }
-  const write = (change: (current: OperationRecord) => Promise<OperationRecord>): Promise<void> =>
+  const write = (change: (operation: OperationRecord) => Promise<OperationRecord>): Promise<void> =>
     (lastWrite = writeAfter(lastWrite, change))
   return {
     get operation() {
       return operation
     },
-    startStep: (step) => write((current) => renewLease(current, withRunningStep(current.steps, step))),
-    renew: () => write((current) => renewLease(current)),
+    startStep: (step) =>
+      write((currentOperation) => renewLease(currentOperation, withRunningStep(currentOperation.steps, step))),
+    renew: () => write((currentOperation) => renewLease(currentOperation)),
     releaseForRetry: (pauseMs, message) =>
       releaseForRetry(operation, pauseMs, withRetryMessage(operation.steps, message)),
   }

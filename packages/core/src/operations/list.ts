@@ -1,6 +1,6 @@
 import * as keys from '../db/keys.ts'
 import { getMany } from '../db/table.ts'
-import { type KeyPage, firstKeys, indexedKeys, type IndexRange, olderThan, pageOfRange } from '../db/index-page.ts'
+import { firstKeys, indexedKeys, type IndexRange, type KeyPage, pageOfRange, rangeBefore } from '../db/index-page.ts'
 import { type Page, pageOfItems, type Positioned } from '../db/paging.ts'
 import { type OperationRecord, operationTypes, type OperationType, parseOperation } from './record.ts'
 
@@ -9,7 +9,7 @@ import { type OperationRecord, operationTypes, type OperationType, parseOperatio
 const rangeOfType = (organisationId: string, type: OperationType): IndexRange => ({
   index: 'gsi1',
   pk: keys.operationsOf(organisationId, type),
-  newestFirst: true,
+  isNewestFirst: true,
 })
 
 export async function pageOfType(
@@ -46,7 +46,7 @@ export async function pageWithoutOperations(
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
   const limit = end + operationIds.size + 1
-  const newestRead = indexedKeys({ ...olderThan(range, page), newestFirst: true, limit })
+  const newestRead = indexedKeys({ ...rangeBefore(range, page), isNewestFirst: true, limit })
   const [total, newestKeys] = await Promise.all([readTotal(), newestRead])
   const jobKeys = newestKeys.filter(({ id }) => !operationIds.has(id))
   const isComplete = jobKeys.length < end && page.before === undefined

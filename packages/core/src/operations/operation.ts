@@ -63,7 +63,7 @@ export const queueChange = (operation: OperationRecord): OperationChange => ({
       plan: JSON.stringify(operation.plan),
       steps: JSON.stringify(operation.steps),
       ...keys.operationIndexKeys(operation),
-      ...keys.due(operation.id, now() + outboxRetryMs),
+      ...keys.dueIndexKeys(operation.id, now() + outboxRetryMs),
     }),
   ],
   events: [{ name: 'job.queued', subject: operation.id, data: eventDataOf(operation) }],
@@ -89,8 +89,8 @@ export async function claimOperation(
     attempts: operation.attempts + 1,
     startedAtMs: operation.startedAtMs ?? now(),
   }
-  const due = keys.due(operation.id, claim.leaseUntilMs)
-  const set = { ...claim, ...due }
+  const dueAttributes = keys.dueIndexKeys(operation.id, claim.leaseUntilMs)
+  const set = { ...claim, ...dueAttributes }
   const condition = {
     status: { is: operation.status },
     leaseHolder: unchanged(operation.leaseHolder),
@@ -110,7 +110,7 @@ const isHeld = ({ leaseHolder }: OperationRecord) => ({ status: { is: 'Running' 
 
 export async function renewLease(operation: OperationRecord, steps = operation.steps): Promise<OperationRecord> {
   const leaseUntilMs = now() + operationLeaseMs
-  const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
+  const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.dueIndexKeys(operation.id, leaseUntilMs) }
   const failure = await transact([patch(keyOf(operation), { set }, isHeld(operation))])
   if (failure) throw new LeaseLost(operation.id)
   return { ...operation, steps, leaseUntilMs }
@@ -122,7 +122,7 @@ export async function releaseForRetry(
   steps = operation.steps,
 ): Promise<void> {
   const leaseUntilMs = now() + pauseMs
-  const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.due(operation.id, leaseUntilMs) }
+  const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.dueIndexKeys(operation.id, leaseUntilMs) }
   const failure = await transact([patch(keyOf(operation), { set, remove: ['leaseHolder'] }, isHeld(operation))])
   if (failure) throw new LeaseLost(operation.id)
 }
@@ -169,7 +169,7 @@ export async function requeueIfStalled(operation: OperationRecord): Promise<void
   const isTerminal = isOperationTerminal(operation)
   if (!isTerminal && !isLeased(operation)) await enqueueOperation({ organisationId, jobId: id, type })
   const dueAtMs = isLeased(operation) ? leaseUntilMs : now() + 2 * outboxRetryMs
-  const change = isTerminal ? { remove: ['duepk', 'duesk'] } : { set: keys.due(id, dueAtMs) }
+  const change = isTerminal ? { remove: ['duepk', 'duesk'] } : { set: keys.dueIndexKeys(id, dueAtMs) }
   // The condition fails after a concurrent claim or renewal, which has set the due time itself.
   await transact([patch(keyOf(operation), change, { status: { is: status }, leaseUntilMs: { is: leaseUntilMs } })])
 }

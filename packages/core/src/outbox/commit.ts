@@ -7,7 +7,7 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { type WriteItem, check, create, getConsistent, type Item } from '../db/table.ts'
 import { type ConditionFailure, transact } from '../db/transact.ts'
-import { derivedId, newId, timeOf } from '../id.ts'
+import { derivedId, newId, timeMsOf } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { currentTraceId } from '../log.ts'
 import { storeResponseWrite } from './idempotency.ts'
@@ -92,9 +92,9 @@ const identityOf = (actor: Actor) => {
 export function outboxWrite(
   actor: Actor,
   { audit, events = [], transitions = [], sweep, id = newId('evt') }: Effects,
-  { due = keys.due(id, now() + outboxRetryMs) }: { due?: Item } = {},
+  { due = keys.dueIndexKeys(id, now() + outboxRetryMs) }: { due?: Item } = {},
 ): WriteItem {
-  const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeOf(id), id, String(index)))
+  const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeMsOf(id), id, String(index)))
   const body: z.infer<typeof RecordBody> = {
     actor: identityOf(actor),
     ...('address' in actor && actor.address !== undefined && { address: actor.address }),

@@ -21,8 +21,10 @@ const coveredMs = outboxRetryMs / 2
  * Neither clock is sufficient: the system clock may be set back, and the other one may pause while Lambda is frozen.
  */
 function isScheduled(organisationId: string): boolean {
-  const last = scheduledTimes.get(organisationId)
-  return last !== undefined && isWithin(last.atMs, coveredMs) && elapsedMs() < last.atElapsedMs + coveredMs
+  const lastTimes = scheduledTimes.get(organisationId)
+  return (
+    lastTimes !== undefined && isWithin(lastTimes.atMs, coveredMs) && elapsedMs() < lastTimes.atElapsedMs + coveredMs
+  )
 }
 
 export function outboxCheck(organisationId: string): { writes: WriteItem[]; confirm: () => void } {
@@ -31,7 +33,7 @@ export function outboxCheck(organisationId: string): { writes: WriteItem[]; conf
   return {
     writes: [
       upsert(keys.outboxCheck(organisationId), {
-        set: { id: organisationId, ...keys.due(organisationId, now() + outboxRetryMs) },
+        set: { id: organisationId, ...keys.dueIndexKeys(organisationId, now() + outboxRetryMs) },
       }),
     ],
     confirm: () => scheduledTimes.set(organisationId, times),
@@ -44,8 +46,8 @@ export async function checkOutbox({ id, duesk }: Item): Promise<void> {
   const items = await oldestRecords(organisationId, 1)
   if (items.length > 0) await enqueueProjections(organisationId)
   // After the clock was set back, the sweep also reads checks that are not due.
-  else if (keys.dueTimeOf(String(duesk)) > now()) return
-  const dueChange = { set: keys.due(organisationId, now() + outboxRetryMs) }
+  else if (keys.dueMsOf(String(duesk)) > now()) return
+  const dueChange = { set: keys.dueIndexKeys(organisationId, now() + outboxRetryMs) }
   const change = items.length > 0 ? dueChange : { remove: ['duepk', 'duesk'] }
   await tryUpdate(keys.outboxCheck(organisationId), change, { duesk: { is: duesk } })
 }

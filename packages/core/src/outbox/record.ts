@@ -88,7 +88,8 @@ export function storedBody(body: z.infer<typeof RecordBody>): string | Uint8Arra
   return text.length > maxTextLength ? compress(text) : text
 }
 
-const textOf = (stored: unknown): string => (typeof stored === 'string' ? stored : decompress(stored))
+const textOf = (storedValue: unknown): string =>
+  typeof storedValue === 'string' ? storedValue : decompress(storedValue)
 
 export const parseRecord = (item: Item): OutboxRecord => ({
   ...RecordBody.parse(JSON.parse(textOf(item['record']))),

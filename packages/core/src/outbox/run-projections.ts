@@ -16,7 +16,7 @@ import {
   upsert,
 } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { storeContention, PlatformError } from '../error.ts'
+import { PlatformError, storeContentionError } from '../error.ts'
 import { newNonce } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { recordMetric } from '../lib/metrics.ts'
@@ -81,9 +81,9 @@ export async function runProjections(
       const outcome = records.length === 0 ? 'separate' : await projectSafely(outbox, records, projections)
       // The other worker reads the outbox again after its commit.
       if (outcome === 'overtaken') return true
-      lastRun = outcome === 'committed' ? runIn(outbox.counts) + 1 : undefined
+      lastRun = outcome === 'committed' ? runNumberIn(outbox.counts) + 1 : undefined
       conflictCount = outcome === 'conflict' ? conflictCount + 1 : 0
-      if (conflictCount === maxConflicts) throw storeContention()
+      if (conflictCount === maxConflicts) throw storeContentionError()
       if (conflictCount > 0) await backOff(conflictCount)
     }
   } finally {
@@ -100,7 +100,7 @@ interface Outbox {
 
 const idsIn = (counts: Item): string[] => z.string().default('').parse(counts['projected']).split(',').filter(Boolean)
 
-const runIn = (counts: Item): number => Number(counts['run'] ?? 0)
+const runNumberIn = (counts: Item): number => Number(counts['run'] ?? 0)
 
 /**
  * Reads the item of counts first: if another run projects some of the records in between, the transaction of this run
@@ -114,7 +114,7 @@ async function readOutbox(
   const earlierCounts = ownRun === undefined ? await countsOf(organisationId) : undefined
   const items = await oldestRecords(organisationId, maxRecords)
   const counts = earlierCounts ?? (items.length === 0 ? {} : await countsOf(organisationId))
-  if (items.length > 0 && ownRun !== undefined && runIn(counts) !== ownRun) return readOutbox(organisationId)
+  if (items.length > 0 && ownRun !== undefined && runNumberIn(counts) !== ownRun) return readOutbox(organisationId)
   const names = new Set(idsIn(counts))
   const isNamed = ({ sk }: Item) => names.has(String(sk))
   await removeRecords(
@@ -129,8 +129,8 @@ async function readOutbox(
 const removeRecords = (organisationId: string, ids: readonly string[]): Promise<void> =>
   batchRemove(ids.map((id) => keys.outbox(organisationId, id)))
 
-function measureLag(oldest: OutboxRecord | undefined): void {
-  if (oldest !== undefined) recordMetric('OutboxLag', (now() - oldest.atMs) / 1000)
+function measureLag(oldestRecord: OutboxRecord | undefined): void {
+  if (oldestRecord !== undefined) recordMetric('OutboxLag', (now() - oldestRecord.atMs) / 1000)
 }
 
 /** Each event creates notifications and deliveries, so their number per transaction is limited. */
@@ -272,8 +272,8 @@ export function writesWithCounts(
   const parts = projections.flatMap(({ countedWrites }) => countedWrites?.(organisationId, records, counts) ?? [])
   const merge = <Name extends 'add' | 'set' | 'condition'>(name: Name): NonNullable<CountedWrites[Name]> =>
     Object.assign({}, ...parts.map((part) => part[name]))
-  const projected = [...projectedIds, ...records.map(({ id }) => id)].join(',')
-  const change = { add: { ...merge('add'), run: 1 }, set: { ...merge('set'), projected } }
+  const projectedText = [...projectedIds, ...records.map(({ id }) => id)].join(',')
+  const change = { add: { ...merge('add'), run: 1 }, set: { ...merge('set'), projected: projectedText } }
   const condition = { ...merge('condition'), run: unchanged(counts['run']) }
   return [
     upsert(keys.organisationCounts(organisationId), change, condition),

@@ -39,14 +39,14 @@ async function recordStart(): Promise<boolean> {
 }
 
 /** A token is valid for two starts, unless the secret store contains a different token or none. */
-async function isTokenValid(state: PlatformState, starts: number): Promise<boolean> {
-  if (starts - state.tokenMintedAtStart >= 2) return false
+async function isTokenValid(state: PlatformState, startCount: number): Promise<boolean> {
+  if (startCount - state.tokenMintedAtStart >= 2) return false
   const token = await readSecret(config.PLAT_SECRET_ADMIN_TOKEN)
   return token !== undefined && sha256(token) === state.tokenHash
 }
 
-async function createToken(starts: number): Promise<Partial<PlatformState>> {
+async function createToken(startCount: number): Promise<Partial<PlatformState>> {
   const token = `admin.${newSecret()}`
   await writeSecret(config.PLAT_SECRET_ADMIN_TOKEN, token)
-  return { tokenHash: sha256(token), tokenMintedAtMs: now(), tokenMintedAtStart: starts }
+  return { tokenHash: sha256(token), tokenMintedAtMs: now(), tokenMintedAtStart: startCount }
 }

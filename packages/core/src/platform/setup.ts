@@ -6,7 +6,7 @@ import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { create, patch, replace, upsert } from '../db/table.ts'
-import { storeContention, platformError } from '../error.ts'
+import { platformError, storeContentionError } from '../error.ts'
 import { newId, sha256 } from '../id.ts'
 import { ipNetworkOf } from '../lib/ip-network.ts'
 import { hashPassword } from '../accounts/password.ts'
@@ -37,7 +37,7 @@ export async function complete(body: unknown, origin: Origin = { address: '' }):
     const tokens = await tryComplete(body, origin)
     if (tokens !== undefined) return tokens
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 async function tryComplete(body: unknown, origin: Origin): Promise<TokenSet | undefined> {

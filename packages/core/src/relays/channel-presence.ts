@@ -6,7 +6,7 @@ import { nextCheckAfterSweep, withSilence } from '../clusters/status.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, tryUpdate } from '../db/table.ts'
-import { storeContention } from '../error.ts'
+import { storeContentionError } from '../error.ts'
 import { sha256 } from '../id.ts'
 
 /**
@@ -41,18 +41,18 @@ export async function recordChannelEvent(
     const channel = channelAfter(record, event)
     if (channel === undefined) return undefined
     const checkAtMs = nextCheckAfterClose({ ...record, ...channel })
-    const due = checkAtMs === undefined ? {} : keys.due(clusterId, checkAtMs)
+    const dueAttributes = checkAtMs === undefined ? {} : keys.dueIndexKeys(clusterId, checkAtMs)
     const isOpen = channel.channelClosedAtMs === undefined
     const condition = {
       relayId: { is: event.relayId },
       channelId: unchanged(record.channelId),
       channelClosedAtMs: unchanged(record.channelClosedAtMs),
     }
-    const change = { set: { ...channel, ...due }, remove: isOpen ? ['channelClosedAtMs'] : [] }
+    const change = { set: { ...channel, ...dueAttributes }, remove: isOpen ? ['channelClosedAtMs'] : [] }
     if (await tryUpdate(keys.cluster(organisationId, clusterId), change, condition))
       return { organisationId, clusterId, ...(checkAtMs !== undefined && { checkAtMs }) }
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 const nextCheckAfterClose = (record: ClusterRecord): number | undefined =>
@@ -63,15 +63,15 @@ type StoredChannel = Pick<ClusterRecord, 'channelId' | 'channelOpenedAtMs' | 'ch
 /**
  * Returns the changed fields, or undefined if the event is a repetition or older than the stored fields.
  */
-function channelAfter(stored: StoredChannel, event: ChannelEvent): StoredChannel | undefined {
+function channelAfter(storedChannel: StoredChannel, event: ChannelEvent): StoredChannel | undefined {
   // The clocks of the broker and of this function may differ.
   const atMs = Math.min(event.atMs, now())
-  const { channelId: id, channelOpenedAtMs: openedAtMs = 0 } = stored
+  const { channelId: id, channelOpenedAtMs: openedAtMs = 0 } = storedChannel
   const channelId = idOf(event)
   const [client, session, version] = channelId.split('.')
   const [storedClient, storedSession, storedVersion] = id?.split('.') ?? []
   if (storedClient === client && storedSession === session) {
-    const isClose = !event.isOpen && stored.channelClosedAtMs === undefined
+    const isClose = !event.isOpen && storedChannel.channelClosedAtMs === undefined
     return isClose
       ? { channelId, channelOpenedAtMs: openedAtMs, channelClosedAtMs: Math.max(atMs, openedAtMs) }
       : undefined

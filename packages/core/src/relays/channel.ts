@@ -75,8 +75,8 @@ export async function channelEvent(event: ChannelEvent): Promise<void> {
   const relayId = relayIdIn(clientId)
   if (relayId === undefined) return
   const isOpen = event.eventType === 'connected'
-  const recorded = await recordChannelEvent({ relayId, clientId, session, version, isOpen, atMs })
-  if (recorded?.checkAtMs !== undefined) await checkClustersAt(recorded.checkAtMs)
+  const channelChange = await recordChannelEvent({ relayId, clientId, session, version, isOpen, atMs })
+  if (channelChange?.checkAtMs !== undefined) await checkClustersAt(channelChange.checkAtMs)
 }
 
 /** Later checks are left to the regular sweep. */

@@ -15,7 +15,7 @@ import { pageOfRange } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
 import { check, count, create as createItem, getConsistent, type Item, orThrow, patch, upsert } from '../db/table.ts'
-import { limitReached, platformError, validationFailed } from '../error.ts'
+import { limitReachedError, platformError, validationFailedError } from '../error.ts'
 import { isId, newId, newSecret, sha256 } from '../id.ts'
 import { commit } from '../outbox/commit.ts'
 import { submitterFields, submitterOf, submitterView } from '../submitter.ts'
@@ -70,7 +70,7 @@ export const list = ({ organisationId }: Caller, query: PageQuery) =>
   paged(['enrollment-keys', organisationId], query, async (page) => {
     const range = rangeOf(organisationId)
     const { keys: pageKeys, totalCount, next } = await pageOfRange(range, () => count(range), page)
-    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { mayBeStale: true })
     const records = items.filter((item) => item !== undefined).map((item) => EnrollmentKeyRecord.parse(item))
     return { items: records.map(enrollmentKeyView), totalCount, next }
   })
@@ -104,7 +104,7 @@ export async function create(caller: Caller, request: EnrollmentKeyCreation): Pr
           { add: { count: 1 } },
           { count: { absentOrAtMost: enrollmentKeyLimit - 1 } },
         ),
-        limitReached(enrollmentKeyLimit, 'enrollment keys in an organisation'),
+        limitReachedError(enrollmentKeyLimit, 'enrollment keys in an organisation'),
       ),
       createItem(keys.enrollmentKey(id), { ...record, gsi1pk: keys.enrollmentKeysOf(organisationId) }),
       ...(siteId === undefined
@@ -121,7 +121,7 @@ function expiryOf({ expiresAt }: EnrollmentKeyCreation, fromMs: number): number 
   const expiresAtMs = Date.parse(expiresAt)
   if (expiresAtMs > fromMs && expiresAtMs <= fromMs + maxEnrollmentKeyDays * 86_400_000) return expiresAtMs
   const message = `must be in the future and at most ${maxEnrollmentKeyDays} days ahead`
-  throw validationFailed([{ in: 'body', path: '/expiresAt', code: 'invalid_value', message }])
+  throw validationFailedError([{ in: 'body', path: '/expiresAt', code: 'invalid_value', message }])
 }
 
 /** Keeps the record for seven days, because a relay that did not receive the response repeats its enrollment. */

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Enrollment } from '@platform/contract/cluster'
 import { type Labels } from '@platform/contract/label'
-import { type EnrollResponse, type EnrollRequest } from '@platform/contract/relay'
+import { type EnrollRequest, type EnrollResponse } from '@platform/contract/relay'
 import { wakeRelay } from '../aws/wake-relay.ts'
 import { type Caller, type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -21,12 +21,12 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, patch, remove, replace } from '../db/table.ts'
 import {
+  createEnrollmentToken,
   type EnrollmentRecord,
   EnrollmentRecord as StoredEnrollment,
-  createEnrollmentToken,
 } from '../clusters/enrollment-token.ts'
-import { storeContention, platformError, validationFailed } from '../error.ts'
-import { derivedId, isId, sha256, timeOf } from '../id.ts'
+import { platformError, storeContentionError, validationFailedError } from '../error.ts'
+import { derivedId, isId, sha256, timeMsOf } from '../id.ts'
 import { factLabels } from '../clusters/facts.ts'
 import { reportedLabelsWrite } from '../labels/labels.ts'
 import { nodesHash, nodesItem, type StoredNode } from '../clusters/node.ts'
@@ -72,12 +72,14 @@ export async function enroll(request: EnrollRequest, origin?: Origin): Promise<E
     const response = await tryEnroll(request, sha256(request.publicKey.x), origin)
     if (response !== undefined) return response
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 export function checkNodeNames({ nodes }: EnrollRequest): void {
   if (new Set(nodes.map(({ name }) => name)).size === nodes.length) return
-  throw validationFailed([{ in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' }])
+  throw validationFailedError([
+    { in: 'body', path: '/nodes', code: 'not_unique', message: 'node names must be unique' },
+  ])
 }
 
 async function tryEnroll(
@@ -90,9 +92,9 @@ async function tryEnroll(
   if (token.expiresAtMs <= now()) throw platformError('enrollment_token_expired')
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
   if (cluster?.enrollmentId !== token.id) {
-    const latest = await verifyToken(request.enrollmentToken)
-    if (latest.usedAtMs === undefined) throw platformError('enrollment_token_invalid')
-    return respondToRepeat(latest, thumbprint, request, origin)
+    const latestRecord = await verifyToken(request.enrollmentToken)
+    if (latestRecord.usedAtMs === undefined) throw platformError('enrollment_token_invalid')
+    return respondToRepeat(latestRecord, thumbprint, request, origin)
   }
   const relayId = relayIdOf(token, thumbprint)
   const { id: clusterId, name, relayId: previousRelayId } = cluster
@@ -159,10 +161,10 @@ async function reportReuse(
 
 // Ids are derived, so that a repeated enrollment returns the same relay and nodes.
 const relayIdOf = (token: EnrollmentRecord, thumbprint: string): string =>
-  derivedId('relay', timeOf(token.id), token.id, thumbprint)
+  derivedId('relay', timeMsOf(token.id), token.id, thumbprint)
 export const nodesOf = (token: Pick<EnrollmentRecord, 'clusterId'>, { nodes }: EnrollRequest): StoredNode[] =>
   nodes.map(({ name }) => ({
-    id: derivedId('node', timeOf(token.clusterId), token.clusterId, name),
+    id: derivedId('node', timeMsOf(token.clusterId), token.clusterId, name),
     name,
     status: 'Online',
   }))
@@ -194,7 +196,10 @@ export function startRelay(
   const presence = { ...relay, ...presenceFields, recentTokens: '0', beatNonce: '' }
   const status = clusterStatus(withSilence(presence, intervals), now())
   const dueAtMs = nextCheckAfterHeartbeat(now(), 0, intervals.heartbeatSeconds) ?? now()
-  return { status, set: { ...presence, ...statusIndexKeys(cluster, status), ...keys.due(cluster.id, dueAtMs) } }
+  return {
+    status,
+    set: { ...presence, ...statusIndexKeys(cluster, status), ...keys.dueIndexKeys(cluster.id, dueAtMs) },
+  }
 }
 
 function enrollmentWrites(

@@ -18,7 +18,7 @@ import * as Cluster from '../clusters/cluster.ts'
 import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, tryUpdate, upsert } from '../db/table.ts'
-import { storeContention, platformError } from '../error.ts'
+import { platformError, storeContentionError } from '../error.ts'
 import { countWaiting, waitingIn, withoutReported } from '../jobs/inbox.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
 import { claimWaiting, renewLease } from '../jobs/claim.ts'
@@ -85,13 +85,17 @@ const intervalFor = (record: ClusterRecord, report: Heartbeat): number =>
 
 async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heartbeat) {
   const { claimKey, freeSlots, statementKey, running } = report
-  const waiting = withoutReported(record, running)
-  if (claimKey === undefined) return { jobs: await waitingIn(waiting, freeSlots) }
-  const claims = await claimWaiting(caller, waiting, { claimKey, freeSlots, statementKey })
+  const unreportedRecord = withoutReported(record, running)
+  if (claimKey === undefined) return { jobs: await waitingIn(unreportedRecord, freeSlots) }
+  const claims = await claimWaiting(caller, unreportedRecord, { claimKey, freeSlots, statementKey })
   if (claims !== undefined) return { jobs: [], ...claims }
   // Jobs may have changed since the record was read.
-  const current = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
-  return { jobs: await waitingIn(current, freeSlots), claims: [], moreJobs: countWaiting(current) > freeSlots }
+  const currentRecord = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
+  return {
+    jobs: await waitingIn(currentRecord, freeSlots),
+    claims: [],
+    moreJobs: countWaiting(currentRecord) > freeSlots,
+  }
 }
 
 /**
@@ -114,7 +118,7 @@ async function currentCluster(
   attempt: number,
 ): Promise<ClusterRecord> {
   if (attempt === 0) {
-    const staleRecord = await Cluster.find(organisationId, clusterId, { stale: true })
+    const staleRecord = await Cluster.find(organisationId, clusterId, { mayBeStale: true })
     if (staleRecord?.relayId === relayId) return staleRecord
   }
   const record = await Cluster.find(organisationId, clusterId)
@@ -151,7 +155,7 @@ async function recordHeartbeat(caller: RelayCaller, report: Heartbeat): Promise<
     const updatedRecord = await writeHeartbeat(record, change)
     if (updatedRecord !== undefined) return updatedRecord
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 /**
@@ -217,10 +221,10 @@ async function writeHeartbeat(
     intervalSeconds,
     intervalSeconds !== intervals.heartbeatSeconds,
   )
-  const due = dueAtMs === undefined ? {} : keys.due(record.id, dueAtMs)
+  const dueAttributes = dueAtMs === undefined ? {} : keys.dueIndexKeys(record.id, dueAtMs)
   const key = keys.cluster(record.organisationId, record.id)
   const change = {
-    set: { ...presence, recentTokens, beatNonce: nonce, ...due },
+    set: { ...presence, recentTokens, beatNonce: nonce, ...dueAttributes },
     ...(startedIds !== undefined && startedIds.size > 0 && { drop: { listedJobs: startedIds } }),
   }
   const condition = {
@@ -272,8 +276,8 @@ async function renewLeases(caller: RelayCaller, jobIds: readonly string[]): Prom
   const uniqueIds = [...new Set(jobIds)]
   const jobs = (await getMany(uniqueIds.map((id) => keys.job(caller.organisationId, id)))).map(parseRelayed)
   const isOwn = (job: JobRecord | undefined) => job?.status === 'Running' && job.relayId === caller.relayId
-  const running = jobs.filter((job) => job !== undefined).filter(isOwn)
-  await forEachLimit(maxConcurrentRenewals, running, renewLease)
+  const runningJobs = jobs.filter((job) => job !== undefined).filter(isOwn)
+  await forEachLimit(maxConcurrentRenewals, runningJobs, renewLease)
   return uniqueIds.filter((_, index) => !isOwn(jobs[index]) || jobs[index]?.cancelRequestedAtMs !== undefined)
 }
 
@@ -291,5 +295,5 @@ export async function goodbye(caller: RelayCaller, { reason }: { reason: string 
     const change = { presence, recentTokens, nonce, intervalSeconds: intervals.heartbeatSeconds }
     if (await writeHeartbeat(record, change)) return
   }
-  throw storeContention()
+  throw storeContentionError()
 }

@@ -30,7 +30,9 @@ const idOf = (record: ClusterRecord, { instanceId }: Heartbeat): string | undefi
 export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller, heartbeat: Heartbeat) {
   const instanceId = idOf(record, heartbeat)
   if (instanceId === undefined || instanceId === record.instanceId) return {}
-  const instances = parseFormer(record.formerInstances).filter(({ replacedAtMs }) => isWithin(replacedAtMs, windowMs))
+  const instances = parseFormerInstances(record.formerInstances).filter(({ replacedAtMs }) =>
+    isWithin(replacedAtMs, windowMs),
+  )
   const returnedInstance = instances.find(({ id }) => id === instanceId)
   // The network may delay the last request of a stopped relay.
   if (returnedInstance !== undefined && issuedAtMs < returnedInstance.replacedAtMs) return {}
@@ -39,23 +41,25 @@ export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller
   const isReported = returnedInstance !== undefined && !isWithin(record.duplicateReportedAtMs, reportIntervalMs)
   return {
     instanceId,
-    formerInstances: formatFormer(limitInstances([...replacedInstances, ...otherInstances])),
+    formerInstances: formatFormerInstances(limitInstances([...replacedInstances, ...otherInstances])),
     ...(isReported && { duplicateReportedAtMs: now() }),
   }
 }
 
 /** Expects the newest first. Keeps the oldest instance long enough to recognise its return, however many relays run. */
 function limitInstances(instances: FormerInstance[]): FormerInstance[] {
-  const oldest = instances.slice(maxFormerInstances - 1).at(-1)
-  const isKept = oldest !== undefined && isWithin(oldest.replacedAtMs, oldestKeptMs)
-  return isKept ? [...instances.slice(0, maxFormerInstances - 1), oldest] : instances.slice(0, maxFormerInstances)
+  const oldestInstance = instances.slice(maxFormerInstances - 1).at(-1)
+  const isKept = oldestInstance !== undefined && isWithin(oldestInstance.replacedAtMs, oldestKeptMs)
+  return isKept
+    ? [...instances.slice(0, maxFormerInstances - 1), oldestInstance]
+    : instances.slice(0, maxFormerInstances)
 }
 
-const parseFormer = (text: string): FormerInstance[] =>
+const parseFormerInstances = (text: string): FormerInstance[] =>
   text
     .split(',')
     .map((entry) => entry.split('@'))
     .map(([id = '', replacedAtMs]) => ({ id, replacedAtMs: Number(replacedAtMs) }))
 
-const formatFormer = (instances: readonly FormerInstance[]): string =>
+const formatFormerInstances = (instances: readonly FormerInstance[]): string =>
   instances.map(({ id, replacedAtMs }) => `${id}@${replacedAtMs}`).join(',')

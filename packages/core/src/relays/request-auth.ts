@@ -38,8 +38,8 @@ const identities = new BoundedCache<Identity>(10_000)
 
 async function identityOf(relayId: string, isFresh: boolean): Promise<Identity | undefined> {
   if (!isId('relay', relayId)) return undefined
-  const cached = isFresh ? undefined : identities.get(relayId)
-  if (cached !== undefined) return cached
+  const cachedIdentity = isFresh ? undefined : identities.get(relayId)
+  if (cachedIdentity !== undefined) return cachedIdentity
   const item = await get(keys.relay(relayId))
   if (item === undefined) return undefined
   const { publicKey, organisationId, clusterId } = RelayRecord.parse(item)
@@ -86,6 +86,6 @@ export async function authenticateRelay(
 
 function isHashOf(hash: string, body: Uint8Array): boolean {
   const actual = createHash('sha256').update(body).digest()
-  const expected = Buffer.from(hash, 'base64url')
-  return expected.length === actual.length && timingSafeEqual(expected, actual)
+  const expectedHash = Buffer.from(hash, 'base64url')
+  return expectedHash.length === actual.length && timingSafeEqual(expectedHash, actual)
 }

@@ -41,7 +41,7 @@ interface Draft extends Progress {
   ids: readonly string[]
   cursor: number
   writes: WriteItem[]
-  offered: string[]
+  offeredIds: string[]
 }
 
 /**
@@ -59,7 +59,7 @@ export async function advance(update: RelayUpdateRecord): Promise<boolean> {
       reasons: { ...record.reasons },
       cursor: record.cursor,
       writes: [],
-      offered: [],
+      offeredIds: [],
     }
     await collect(draft)
     record = record.status === 'Running' ? await proceed(draft) : await withdraw(draft)
@@ -112,10 +112,10 @@ async function proceed(draft: Draft): Promise<RelayUpdateRecord | undefined> {
   if (!isUpdating) await offer(draft)
   const { pending, offered } = countsOf(draft)
   if (pending + offered === 0) return finish(draft, { status: 'Completed' })
-  if (creator !== undefined && draft.offered.length > 0)
+  if (creator !== undefined && draft.offeredIds.length > 0)
     writes.push(check(keys.user(organisationId, createdBy), { pk: { present: true }, ...userUnchanged(creator) }))
   const isBusy = offered > 0 || isUpdating
-  const result = await write(draft, keys.due(record.id, now() + (isBusy ? busyMs : idleMs)))
+  const result = await write(draft, keys.dueIndexKeys(record.id, now() + (isBusy ? busyMs : idleMs)))
   const isDone = result.isWritten && writes.length < maxWrites
   return isDone ? undefined : result.record
 }
@@ -129,12 +129,12 @@ async function rollbackReason(draft: Draft): Promise<string | undefined> {
   const positions = positionsOf(draft, 'R').slice(0, 10)
   const items = await getMany(positions.map((position) => clusterKey(draft, position)))
   const names = items.map((item, index) => clusterNameOf(item) ?? draft.ids[positions[index] ?? 0])
-  const more = rolledBack > names.length ? ` and ${rolledBack - names.length} more` : ''
+  const moreText = rolledBack > names.length ? ` and ${rolledBack - names.length} more` : ''
   const reason = positions.map((position) => draft.reasons[position]).find((text) => text !== undefined)
   const rule = isCanary
     ? 'before the canaries were complete'
     : `which is more than ${maxRollbackPercent} % of ${relayCount} relays`
-  const text = `Relays of these clusters rolled back, ${rule}: ${names.join(', ')}${more}.`
+  const text = `Relays of these clusters rolled back, ${rule}: ${names.join(', ')}${moreText}.`
   return reason === undefined ? text : `${text} First reason: ${reason}.`
 }
 
@@ -145,10 +145,10 @@ async function offer(draft: Draft): Promise<void> {
   const isCanary = completed < record.canary
   let freeSlots = Math.min(isCanary ? record.canary - completed : record.maxConcurrent, record.maxConcurrent) - offered
   if (freeSlots <= 0) return
-  const pending = positionsOf(draft, 'P')
+  const pendingPositions = positionsOf(draft, 'P')
   const pendingFromCursor = [
-    ...pending.filter((at) => at >= record.cursor),
-    ...pending.filter((at) => at < record.cursor),
+    ...pendingPositions.filter((position) => position >= record.cursor),
+    ...pendingPositions.filter((position) => position < record.cursor),
   ]
   for (const positions of chunk(pendingFromCursor.slice(0, maxExamined), 100)) {
     const items = await getMany(positions.map((position) => clusterKey(draft, position)))
@@ -160,7 +160,7 @@ async function offer(draft: Draft): Promise<void> {
       else if (isOnline(cluster)) {
         states[position] = 'O'
         freeSlots--
-        draft.offered.push(cluster.id)
+        draft.offeredIds.push(cluster.id)
         writes.push(offerWrite(record, cluster))
       }
       draft.cursor = position + 1
@@ -204,7 +204,7 @@ async function finish(draft: Draft, end: End): Promise<RelayUpdateRecord | undef
           audit: { action: 'relay_update.stop', resource: id, detail: statusReason },
           events: [{ name: 'relay.update_stopped', subject: id, data: { ...data, reason: statusReason } }],
         }
-  return (await write(draft, { ...set, ...keys.due(id, now()), ttl: expirySeconds() }, effects)).record
+  return (await write(draft, { ...set, ...keys.dueIndexKeys(id, now()), ttl: expirySeconds() }, effects)).record
 }
 
 /** The update stays due while a cluster has an offer. */
@@ -226,14 +226,14 @@ async function write(
   set: Item,
   effects: Effects = {},
 ): Promise<{ isWritten: boolean; record: RelayUpdateRecord | undefined }> {
-  const { record, cursor, writes, offered } = draft
+  const { record, cursor, writes, offeredIds } = draft
   const key = keys.relayUpdate(record.organisationId, record.id)
   const change = { set: { ...set, ...progressAttributes(draft), cursor }, add: { revision: 1 } }
   const failure = await commit(system(record.organisationId), {
     writes: [patch(key, change, { revision: { is: record.revision } }), ...writes],
     ...effects,
   })
-  if (failure === undefined) await forEachLimit(maxConcurrentWakes, offered, wakeRelay)
+  if (failure === undefined) await forEachLimit(maxConcurrentWakes, offeredIds, wakeRelay)
   const item = await get(key)
   return { isWritten: failure === undefined, record: item && parseRelayUpdate(item) }
 }

@@ -29,7 +29,7 @@ import {
   remove,
   upsert,
 } from '../db/table.ts'
-import { PlatformError, platformError, storeContention } from '../error.ts'
+import { PlatformError, platformError, storeContentionError } from '../error.ts'
 import { isId, newId } from '../id.ts'
 import { labelsBetween, labelsOf } from '../labels/labels.ts'
 import { commit } from '../outbox/commit.ts'
@@ -107,7 +107,7 @@ async function start(caller: Caller, { target, clusterIds, release, ...limits }:
         ...progressAttributes(progress),
         target: JSON.stringify(target),
         gsi1pk: keys.relayUpdatesOf(organisationId),
-        ...keys.due(id, createdAtMs),
+        ...keys.dueIndexKeys(id, createdAtMs),
       }),
       ...memberWrites(organisationId, id, clusterIds),
     ],
@@ -143,7 +143,7 @@ export const list = ({ organisationId }: Caller, query: PageQuery) =>
   paged(['relay-updates', organisationId], query, async (page) => {
     const range = rangeOf(organisationId)
     const { keys: pageKeys, totalCount, next } = await pageOfRange(range, () => count(range), page)
-    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { mayBeStale: true })
     const records = items.filter((item) => item !== undefined).map(parseRelayUpdate)
     return { items: records.map(relayUpdateView), totalCount, next }
   })
@@ -181,7 +181,7 @@ async function clustersAt(record: RelayUpdateRecord, positions: readonly number[
   const ids = positions.map((position) => members[position] ?? '')
   const items = await getMany(
     ids.map((id) => keys.cluster(record.organisationId, id)),
-    { stale: true },
+    { mayBeStale: true },
   )
   return ids.map((clusterId, index) => {
     const position = positions[index] ?? 0
@@ -222,7 +222,7 @@ export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
         writes: [
           patch(
             key,
-            { set: { ...set, ...keys.due(id, now()), ttl: expirySeconds() }, add: { revision: 1 } },
+            { set: { ...set, ...keys.dueIndexKeys(id, now()), ttl: expirySeconds() }, add: { revision: 1 } },
             { revision: { is: record.revision } },
           ),
           ...memberExpiryWrites(record),
@@ -235,5 +235,5 @@ export async function cancel(caller: Caller, id: string): Promise<RelayUpdate> {
     if (settledItem !== undefined && !(await advance(parseRelayUpdate(settledItem)))) throw stillOfferedError()
     return relayUpdateView(cancelledRecord)
   }
-  throw storeContention()
+  throw storeContentionError()
 }

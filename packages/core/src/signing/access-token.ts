@@ -85,10 +85,10 @@ interface VerifiedToken {
 const tokenCache = new BoundedCache<VerifiedToken>(5000)
 
 export async function verifyAccessToken(token: string): Promise<Caller> {
-  const cached = tokenCache.get(token)
-  if (cached !== undefined && cached.expiresAtMs > now() && cached.issuedAtMs <= latestIssueMs()) {
+  const cachedToken = tokenCache.get(token)
+  if (cachedToken !== undefined && cachedToken.expiresAtMs > now() && cachedToken.issuedAtMs <= latestIssueMs()) {
     await publicKeyFor(token)
-    return cached.caller
+    return cachedToken.caller
   }
   const verifiedToken = await verify(token)
   // Concurrent requests receive one caller, so that they share the data that is cached for this caller.

@@ -62,8 +62,8 @@ async function importKey({ jwk }: PrivateKey): Promise<CryptoKey> {
 
 /** Concurrent first starts create the same key. */
 export async function ensureStatementKey(): Promise<void> {
-  const first: StatementKeys = { current: generateKey(), replaced: [] }
-  await createSecretOnce(keySecret('statement-keys'), JSON.stringify(first))
+  const firstKeys: StatementKeys = { current: generateKey(), replaced: [] }
+  await createSecretOnce(keySecret('statement-keys'), JSON.stringify(firstKeys))
   cachedKeys = undefined
 }
 
@@ -73,14 +73,16 @@ export async function ensureStatementKey(): Promise<void> {
  */
 export async function replaceStatementKey({ withdraw = false } = {}): Promise<void> {
   const oldKeys = await requireKeys()
-  const current = generateKey()
+  const newKey = generateKey()
   const successor = await sign(oldKeys.current.kid, await importKey(oldKeys.current), 'statement-key+jws', {
-    key: publicKeyOf(current),
+    key: publicKeyOf(newKey),
     iat: nowSeconds(),
   })
-  const replaced = withdraw ? [] : [...oldKeys.replaced, { kid: oldKeys.current.kid, successor }].slice(-maxReplaced)
+  const replacedKeys = withdraw
+    ? []
+    : [...oldKeys.replaced, { kid: oldKeys.current.kid, successor }].slice(-maxReplaced)
   await failpoint('statement-key.signed')
-  const value = JSON.stringify({ current, replaced } satisfies StatementKeys)
+  const value = JSON.stringify({ current: newKey, replaced: replacedKeys } satisfies StatementKeys)
   const isReplaced = await replaceSecretOnce(keySecret('statement-keys'), oldKeys.current.kid, value)
   await failpoint('statement-key.written')
   cachedKeys = undefined

@@ -25,7 +25,7 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
   const state = parseUpdateState(stateItem)
   const result = await findNewest(organisationId, parseCheck(checkItem))
   const { refused, checkedAtMs } = result
-  const [jobId, previous] = [await runningUpdate(organisationId, state), previousRelease(state)]
+  const [jobId, earlierRelease] = [await runningUpdate(organisationId, state), previousRelease(state)]
   const newestUpdate = newerReleaseIn(result)
   return {
     currentVersion: version,
@@ -33,7 +33,7 @@ export async function check({ organisationId }: Caller): Promise<UpdateCheck> {
     updateAvailable: newestUpdate !== undefined,
     ...(newestUpdate && { releaseNotesUrl: newestUpdate.releaseNotesUrl }),
     checkedAt: iso(checkedAtMs),
-    ...(previous && { previousVersion: previous.version }),
+    ...(earlierRelease && { previousVersion: earlierRelease.version }),
     ...(jobId !== undefined && { jobId }),
     refused: refused.filter((release) => isNewer(release.version, version)),
   }
@@ -69,8 +69,8 @@ async function findNewest(organisationId: string, before: CheckRecord | undefine
   }
 }
 
-const latestOf = ({ version: latest, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
-  version: latest,
+const latestOf = ({ version: latestVersion, releaseNotesUrl }: NonNullable<CheckResult['latest']>) => ({
+  version: latestVersion,
   releaseNotesUrl,
 })
 
@@ -80,14 +80,14 @@ async function storeResult(
   { latest, refused, checkedAtMs, source }: CheckResult & { source: string },
   before: CheckRecord | undefined,
 ): Promise<void> {
-  const announced = before?.announced ?? []
-  const isNew = latest !== undefined && !announced.includes(latest.version)
+  const announcedVersions = before?.announced ?? []
+  const isNew = latest !== undefined && !announcedVersions.includes(latest.version)
   const record = {
     source,
     ...(latest && { latest: JSON.stringify(latest) }),
     refused: JSON.stringify(refused),
     checkedAtMs,
-    announced: (isNew ? [latest.version, ...announced] : announced).slice(0, announcedLimit),
+    announced: (isNew ? [latest.version, ...announcedVersions] : announcedVersions).slice(0, announcedLimit),
     revision: (before?.revision ?? 0) + 1,
   }
   await commit(system(organisationId), {

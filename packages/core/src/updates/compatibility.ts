@@ -13,17 +13,17 @@ export interface Incompatibility {
 /** Prereleases can be deployed but not applied. */
 export const isStable = (version: string): boolean => prerelease(version) === null
 
-export function findIncompatibility({ document }: Release, current: string): Incompatibility | undefined {
+export function findIncompatibility({ document }: Release, currentVersion: string): Incompatibility | undefined {
   const { version, minFrom, infrastructure } = document
-  if (!isStable(version)) return notAvailable('It is a prerelease; only stable releases are applied.')
-  if (!isNewer(version, current)) return notAvailable(`It is not newer than ${current}, which is active.`)
-  if (minFrom !== undefined && isNewer(minFrom, current)) {
-    return notAvailable(
-      `It requires version ${minFrom} or later, and ${current} is active. Update to that version first.`,
+  if (!isStable(version)) return unavailable('It is a prerelease; only stable releases are applied.')
+  if (!isNewer(version, currentVersion)) return unavailable(`It is not newer than ${currentVersion}, which is active.`)
+  if (minFrom !== undefined && isNewer(minFrom, currentVersion)) {
+    return unavailable(
+      `It requires version ${minFrom} or later, and ${currentVersion} is active. Update to that version first.`,
     )
   }
   if (infrastructure === infrastructureRevision()) return undefined
-  const reason = `It requires other infrastructure than ${current} has. Get its sources and run: ${commands[config.PLAT_UPDATE_TARGET]}`
+  const reason = `It requires other infrastructure than ${currentVersion} has. Get its sources and run: ${commands[config.PLAT_UPDATE_TARGET]}`
   return { code: 'infrastructure_update_required', reason: reason.slice(0, 500) }
 }
 
@@ -32,7 +32,7 @@ const commands = {
   'lambda-alias': 'npm ci && npm run deploy -- --stage NAME',
 } as const
 
-const notAvailable = (reason: string): Incompatibility => ({
+const unavailable = (reason: string): Incompatibility => ({
   code: 'version_not_available',
   reason: reason.slice(0, 500),
 })

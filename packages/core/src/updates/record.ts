@@ -53,8 +53,8 @@ export const isSameRelease = (one: InstalledRelease, other: InstalledRelease): b
   one.version === other.version && one.digest === other.digest
 
 /** Returns false if a deployment has replaced the applied release, possibly by one of the same version. */
-const isApplied = ({ version: installed, digest }: InstalledRelease): boolean =>
-  installed === version && (digest !== undefined) === isReleased
+const isApplied = ({ version: installedVersion, digest }: InstalledRelease): boolean =>
+  installedVersion === version && (digest !== undefined) === isReleased
 
 /** Returns only the version if the release was deployed. */
 export const activeRelease = ({ current }: UpdateState): InstalledRelease =>

@@ -38,28 +38,32 @@ export interface ReleaseFeed {
 
 const configuredSource = (): ReleaseRepository | undefined => parseReleaseRepository(config.PLAT_RELEASE_SOURCE)
 
-/** Returns the newest stable release that can be applied to `current`. Throws `release_source_unreachable`. */
-export const newestRelease = async (current: string): Promise<ReleaseFeed> => {
+/** Returns the newest stable release that can be applied to `currentVersion`. Throws `release_source_unreachable`. */
+export const newestRelease = async (currentVersion: string): Promise<ReleaseFeed> => {
   const source = configuredSource()
-  return source === undefined ? { refused: [] } : withRegistryErrors(() => newestIn(source, current))
+  return source === undefined ? { refused: [] } : withRegistryErrors(() => newestIn(source, currentVersion))
 }
 
-async function newestIn({ registry, repository }: ReleaseRepository, current: string): Promise<ReleaseFeed> {
+async function newestIn({ registry, repository }: ReleaseRepository, currentVersion: string): Promise<ReleaseFeed> {
   const client = registryClientFor(registry, { untilMs: elapsedMs() + registryTimeoutMs })
   const refused: ReleaseFeed['refused'] = []
-  for (const version of await candidateVersions(client, repository, current)) {
+  for (const version of await candidateVersions(client, repository, currentVersion)) {
     const release = await releaseAt(client, repository, version)
-    const incompatibility = 'reason' in release ? release : findIncompatibility(release, current)
+    const incompatibility = 'reason' in release ? release : findIncompatibility(release, currentVersion)
     if (!('reason' in release) && incompatibility === undefined) return { release, refused }
     refused.push({ version, reason: incompatibility?.reason ?? '' })
   }
   return { refused }
 }
 
-/** Returns the newest versions first. Ignores tags that are not a stable version above `current`. */
-async function candidateVersions(client: RegistryClient, repository: string, current: string): Promise<string[]> {
+/** Returns the newest versions first. Ignores tags that are not a stable version above `currentVersion`. */
+async function candidateVersions(
+  client: RegistryClient,
+  repository: string,
+  currentVersion: string,
+): Promise<string[]> {
   const versions = (await tagsOf(client, repository)).flatMap((tag) => versionOf(tag) ?? [])
-  const newerVersions = new Set(versions.filter((version) => isStable(version) && isNewer(version, current)))
+  const newerVersions = new Set(versions.filter((version) => isStable(version) && isNewer(version, currentVersion)))
   const parsedVersions = [...newerVersions].map((version) => ({ version, order: parse(version) ?? version }))
   const sortedVersions = parsedVersions.toSorted((a, b) => compareBuild(b.order, a.order))
   return sortedVersions.slice(0, candidateLimit).map(({ version }) => version)

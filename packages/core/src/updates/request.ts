@@ -5,7 +5,7 @@ import type { Caller } from '../caller.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { orThrow, type WriteItem, upsert } from '../db/table.ts'
-import { PlatformError, platformError, validationFailed } from '../error.ts'
+import { PlatformError, platformError, validationFailedError } from '../error.ts'
 import { isAnyJobRunning } from '../jobs/active.ts'
 import { version } from '../lib/version.ts'
 import { newOperation, type OperationRequest, queueChange, findOperation } from '../operations/operation.ts'
@@ -51,7 +51,7 @@ function targetResolver({
   if (action === 'rollback') return (state) => rollbackTarget(targetVersion, state)
   if (targetVersion !== undefined) return (state) => applyTarget(targetVersion, state)
   const message = 'must be a version, such as the latest one of the update check'
-  throw validationFailed([{ in: 'body', path: '/targetVersion', code: 'invalid_type', message }])
+  throw validationFailedError([{ in: 'body', path: '/targetVersion', code: 'invalid_type', message }])
 }
 
 async function applyTarget(targetVersion: string, state: UpdateState): Promise<UpdateTarget> {

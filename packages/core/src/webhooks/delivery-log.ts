@@ -17,7 +17,7 @@ import {
   pendingWrite,
 } from './delivery-record.ts'
 import { platformError } from '../error.ts'
-import { idsBefore, isId, newId } from '../id.ts'
+import { isId, lowestIdAt, newId } from '../id.ts'
 import { indexedKeys } from '../db/index-page.ts'
 import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { currentTraceId } from '../log.ts'
@@ -32,14 +32,14 @@ async function readPage({ organisationId }: Caller, webhookId: string, page: Pag
   const range = {
     index: 'gsi1' as const,
     pk: keys.webhookDeliveries(organisationId, webhookId),
-    from: idsBefore('dlv', now() - deliveryRetentionMs),
-    newestFirst: true,
+    from: lowestIdAt('dlv', now() - deliveryRetentionMs),
+    isNewestFirst: true,
     limit: deliveryListLimit,
   }
   const [webhook, deliveryKeys] = await Promise.all([findWebhook(organisationId, webhookId), indexedKeys(range)])
   if (webhook === undefined) throw platformError('webhook_not_found')
   const { items: pageKeys, ...rest } = pageOfItems(deliveryKeys, page, ({ id }) => id)
-  const records = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+  const records = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { mayBeStale: true })
   const items = records.filter((record) => record !== undefined).map((record) => deliveryView(parseDelivery(record)))
   return { items, ...rest }
 }

@@ -22,8 +22,8 @@ export const jitterShare = 0.2
 const maxBackOffSeconds = 7200
 export const failureLimit = 20
 
-const backOffSecondsAfter = (outages: number): number =>
-  Math.min(retrySeconds[outages] ?? maxBackOffSeconds, maxBackOffSeconds)
+const backOffSecondsAfter = (outageCount: number): number =>
+  Math.min(retrySeconds[outageCount] ?? maxBackOffSeconds, maxBackOffSeconds)
 
 export const isBackingOff = ({ backOffUntilMs, outages }: Pick<WebhookRecord, 'backOffUntilMs' | 'outages'>): boolean =>
   outages > 0 && isAhead(backOffUntilMs, backOffSecondsAfter(outages - 1) * 1000)
@@ -79,12 +79,12 @@ function createTimeAfter(): (seconds: number) => number {
 async function disable(
   webhook: WebhookRecord,
   writes: readonly WriteItem[],
-  failures: number,
+  failureCount: number,
   detail: string,
 ): Promise<void> {
   const { id, organisationId, url, createdBy } = webhook
   const change = {
-    set: { isEnabled: false, disabledAtMs: now(), failures },
+    set: { isEnabled: false, disabledAtMs: now(), failures: failureCount },
     remove: ['backOffUntilMs', 'leaseId', 'leaseUntilMs', 'duepk', 'duesk'],
   }
   await commit(system(organisationId), {

@@ -62,7 +62,7 @@ async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | unde
   const { organisationId, id, leaseId: oldLeaseId } = record
   if (oldLeaseId !== undefined && isAhead(record.leaseUntilMs, leaseMs)) return undefined
   const leaseFields = { leaseId: newId('lease'), leaseUntilMs: now() + leaseMs }
-  const change = { set: { ...leaseFields, ...keys.due(id, leaseFields.leaseUntilMs) } }
+  const change = { set: { ...leaseFields, ...keys.dueIndexKeys(id, leaseFields.leaseUntilMs) } }
   const failure = await transact([patch(keys.webhook(organisationId, id), change, { leaseId: unchanged(oldLeaseId) })])
   return failure ? undefined : { ...record, ...leaseFields }
 }
@@ -108,15 +108,15 @@ async function deliver(
  * Also schedules the next attempt. Returns false, without a change, if the lease was lost or deliveries arrived since
  * the webhook was read.
  */
-async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | undefined): Promise<boolean> {
+async function releaseLease(webhook: LeasedWebhook, nextDelivery: PendingDelivery | undefined): Promise<boolean> {
   const { organisationId, id, leaseId, wakes } = webhook
   const endsOfWaits = [
-    ...(next && isWaiting(next) ? [next.atMs] : []),
+    ...(nextDelivery && isWaiting(nextDelivery) ? [nextDelivery.atMs] : []),
     ...(isBackingOff(webhook) ? [webhook.backOffUntilMs] : []),
   ]
-  const dueAtMs = webhook.isEnabled && next !== undefined ? Math.max(now(), ...endsOfWaits) : undefined
+  const dueAtMs = webhook.isEnabled && nextDelivery !== undefined ? Math.max(now(), ...endsOfWaits) : undefined
   const change = {
-    ...(dueAtMs !== undefined && { set: keys.due(id, dueAtMs) }),
+    ...(dueAtMs !== undefined && { set: keys.dueIndexKeys(id, dueAtMs) }),
     remove: ['leaseId', 'leaseUntilMs', ...(dueAtMs === undefined ? ['duepk', 'duesk'] : [])],
   }
   const condition = { leaseId: { is: leaseId }, wakes: { is: wakes } }
@@ -128,7 +128,7 @@ async function releaseLease(webhook: LeasedWebhook, next: PendingDelivery | unde
 }
 
 async function continueLater({ organisationId, id, leaseId }: LeasedWebhook): Promise<void> {
-  const change = { set: keys.due(id, now()), remove: ['leaseId', 'leaseUntilMs'] }
+  const change = { set: keys.dueIndexKeys(id, now()), remove: ['leaseId', 'leaseUntilMs'] }
   await transact([patch(keys.webhook(organisationId, id), change, { leaseId: { is: leaseId } })])
   await enqueueWebhook({ organisationId, webhookId: id })
 }

@@ -64,11 +64,11 @@ async function labelsOfEvents(
 ): Promise<ReadonlyMap<string, Labels>> {
   if (webhooks.every(({ selector }) => selector === undefined)) return new Map()
   const ids = new Set(events.flatMap(({ data }) => clusterOf(data) ?? []))
-  const labels = await labelsOf(organisationId, [...ids], { stale: false })
+  const labels = await labelsOf(organisationId, [...ids], { mayBeStale: false })
   for (const { data } of events) {
-    const { success, data: last } = EventLabels.safeParse(data['labels'])
+    const { success, data: eventLabels } = EventLabels.safeParse(data['labels'])
     const clusterId = clusterOf(data)
-    if (success && clusterId !== undefined && !labels.has(clusterId)) labels.set(clusterId, last)
+    if (success && clusterId !== undefined && !labels.has(clusterId)) labels.set(clusterId, eventLabels)
   }
   return labels
 }

@@ -86,7 +86,7 @@ export const wakeWrite = (
 ): WriteItem =>
   patch(
     keys.webhook(organisationId, id),
-    { set: { ...keys.due(id, now() + outboxRetryMs), ...set }, add: { wakes: 1 }, ...(remove && { remove }) },
+    { set: { ...keys.dueIndexKeys(id, now() + outboxRetryMs), ...set }, add: { wakes: 1 }, ...(remove && { remove }) },
     condition,
   )
 

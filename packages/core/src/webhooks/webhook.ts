@@ -16,7 +16,7 @@ import { checkUrl } from '../outbound/outbound.ts'
 import { webhookAllowlist } from './delivery-attempt.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
-import { quotaOf, quotaReached } from '../accounts/quota.ts'
+import { quotaOf, quotaReachedError } from '../accounts/quota.ts'
 import {
   originOf,
   parseWebhook,
@@ -30,7 +30,7 @@ import { secretOf } from './secret.ts'
 
 export async function list({ organisationId }: Caller): Promise<{ items: Webhook[] }> {
   const { pk } = keys.webhook(organisationId, '')
-  const { items } = await table.query({ pk, newestFirst: true, limit: webhookLimit })
+  const { items } = await table.query({ pk, isNewestFirst: true, limit: webhookLimit })
   return { items: items.map((item) => webhookView(parseWebhook(item))) }
 }
 
@@ -43,7 +43,7 @@ export async function create(
   const { organisationId, userId } = caller
   const [, organisation] = await reauthorize(caller, ['users:admin'], [keys.organisation(organisationId)])
   const limit = quotaOf(organisation, 'webhooks')
-  if (limit === 0) throw quotaReached('webhooks', { limit, used: 0 })
+  if (limit === 0) throw quotaReachedError('webhooks', { limit, used: 0 })
   const record = {
     id: newId('hook'),
     url,
@@ -71,7 +71,8 @@ export async function create(
     response,
     audit: { action: 'webhook.create', resource: record.id, detail: originOf(url) },
   })
-  if (failure !== undefined) throw quotaReached('webhooks', { limit, used: Number(failure.item?.['count'] ?? limit) })
+  if (failure !== undefined)
+    throw quotaReachedError('webhooks', { limit, used: Number(failure.item?.['count'] ?? limit) })
   return response
 }
 
@@ -125,9 +126,9 @@ export async function rotateSecret(caller: Caller, webhookId: string): Promise<C
   const record = await authorizedWebhook(caller, webhookId)
   const { id, organisationId, secretVersion } = record
   const previousSecrets = unexpiredSecrets(record.previousSecrets)
-  const used = previousSecrets.length
-  if (used >= previousSecretLimit)
-    throw new PlatformError('limit_reached', tooManyRotationsMessage, { limit: previousSecretLimit, used })
+  const secretCount = previousSecrets.length
+  if (secretCount >= previousSecretLimit)
+    throw new PlatformError('limit_reached', tooManyRotationsMessage, { limit: previousSecretLimit, used: secretCount })
   const replacedSecret = { version: secretVersion, untilMs: now() + previousSecretMs }
   const change = {
     secretVersion: secretVersion + 1,

@@ -32,7 +32,7 @@ const Entry = z.object({
 type Entry = z.infer<typeof Entry>
 const Index = z.object({ shell: Entry, files: z.record(z.string(), Entry) })
 
-const newline = 10
+const newlineByte = 10
 
 export function packFiles({ shell, files }: PortalFiles): Uint8Array {
   const bodies: Uint8Array[] = []
@@ -52,7 +52,7 @@ export function packFiles({ shell, files }: PortalFiles): Uint8Array {
 
 /** Unpacks the result of `packFiles`. Throws if the index is invalid. */
 export function unpackFiles(pack: Uint8Array): PortalFiles {
-  const bodiesStart = pack.indexOf(newline) + 1
+  const bodiesStart = pack.indexOf(newlineByte) + 1
   const index = Index.parse(JSON.parse(Buffer.from(pack.subarray(0, bodiesStart)).toString()))
   const bodyAt = ([from, to]: z.infer<typeof Range>) => pack.subarray(bodiesStart + from, bodiesStart + to)
   const fileOf = ({ ranges: { identity, gzip, br }, ...file }: Entry): PortalFile => ({

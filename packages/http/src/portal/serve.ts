@@ -21,12 +21,12 @@ import { shellHeaders } from './policy.ts'
  * lifetime of the process.
  */
 export function servePortal(load: () => Promise<Uint8Array>): WithVersionProbe<GatewayEvent, GatewayResult> {
-  let cached: Promise<PortalFiles> | undefined
+  let cachedFiles: Promise<PortalFiles> | undefined
   const loadFiles = () => {
-    cached ??= load().then(unpackFiles)
+    cachedFiles ??= load().then(unpackFiles)
     // A failed load is not cached, so that the next request retries it.
-    cached.catch(() => (cached = undefined))
-    return cached
+    cachedFiles.catch(() => (cachedFiles = undefined))
+    return cachedFiles
   }
   const app = createApp((hono) => hono.use(toHonoHandler((context) => perform(context, loadFiles))))
   return withVersionProbe(async (event) => toResult(await app(event)))

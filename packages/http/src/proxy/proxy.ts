@@ -81,9 +81,9 @@ async function sendToOwner(
     return await send(deploymentOf(owner), request)
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'module_unavailable') throw error
-    const current = await successorOf(owner, event.rawPath)
-    if (current === undefined) throw error
-    return send(deploymentOf(current), request)
+    const currentOwner = await successorOf(owner, event.rawPath)
+    if (currentOwner === undefined) throw error
+    return send(deploymentOf(currentOwner), request)
   }
 }
 
@@ -91,9 +91,9 @@ async function sendToOwner(
 async function successorOf({ claim }: RouteOwner, path: string): Promise<RouteOwner | undefined> {
   for (const pauseMs of [0, negativeCacheMs + 10]) {
     await delay(pauseMs)
-    const current = await refreshRouteOwner(path)
-    if (current === undefined) throw platformError('route_not_found')
-    if (current.claim.deployment?.id !== claim.deployment?.id) return current
+    const currentOwner = await refreshRouteOwner(path)
+    if (currentOwner === undefined) throw platformError('route_not_found')
+    if (currentOwner.claim.deployment?.id !== claim.deployment?.id) return currentOwner
   }
   return undefined
 }

@@ -59,11 +59,12 @@ export function toClientResponse(response: ProxyResponse, owner: RouteOwner, pat
   const { status, headers, body } = response
   if (!Number.isInteger(status) || status < 200 || status > 599) throw platformError('module_failed')
   const type = typeOf(headers['content-type'])
-  if (type.essence === 'text/event-stream') throw rejection('streams events, but only whole responses are forwarded')
+  if (type.essence === 'text/event-stream')
+    throw rejectionError('streams events, but only whole responses are forwarded')
   const toOwnAddress = (address: string) => ownAddressOf(address, owner, path)
   const location = headers['location'] === undefined ? undefined : toOwnAddress(headers['location'])
   if (redirectStatuses.has(status) && headers['location'] !== undefined && location === undefined)
-    throw rejection('redirects to an address that is not below its own paths', headers['location'])
+    throw rejectionError('redirects to an address that is not below its own paths', headers['location'])
   const link = headers['link'] === undefined ? undefined : ownLinks(headers['link'], toOwnAddress)
   for (const [name, value] of Object.entries({ location, link })) {
     if (value === undefined && headers[name] !== undefined) log('warn', 'a header of a module was removed', { name })
@@ -82,7 +83,7 @@ export function toClientResponse(response: ProxyResponse, owner: RouteOwner, pat
       ...(location !== undefined && { location }),
       ...(link !== undefined && { link }),
       // In a response without a body, these headers would replace those of the body that the caller has cached.
-      ...(hasType && { 'content-type': type.full, ...policyOf(type.essence) }),
+      ...(hasType && { 'content-type': type.contentType, ...policyOf(type.essence) }),
     },
   }
 }
@@ -90,7 +91,7 @@ export function toClientResponse(response: ProxyResponse, owner: RouteOwner, pat
 const redirectStatuses = new Set([301, 302, 303, 307, 308])
 
 // The log names the module and contains the address, so that the module author can find the cause.
-const rejection = (reason: string, address?: string): PlatformError =>
+const rejectionError = (reason: string, address?: string): PlatformError =>
   new PlatformError(
     'module_failed',
     `The module ${reason}. Contact the module author.`,
@@ -104,11 +105,11 @@ function policyOf(type: string): Record<string, string> {
 }
 
 // Normalises a content type, because browsers could interpret an unusual one differently and so bypass the policy.
-function typeOf(value = ''): { essence: string; full: string } {
+function typeOf(value = ''): { essence: string; contentType: string } {
   const [, type = '', parameters = ''] = /^\s*([\w.+-]+\/[\w.+-]+)\s*(;[^,]*)?$/.exec(value) ?? []
   const essence = type.toLowerCase() || defaultType
   const charset = /;\s*charset="?([\w-]+)"?\s*(?:;|$)/i.exec(parameters)?.[1]
-  return { essence, full: charset === undefined ? essence : `${essence}; charset=${charset}` }
+  return { essence, contentType: charset === undefined ? essence : `${essence}; charset=${charset}` }
 }
 
 // Returns undefined unless the address is below the module's paths, because clients may send credentials to the target.

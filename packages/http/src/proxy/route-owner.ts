@@ -33,7 +33,7 @@ function routesWithin(maxAgeMs: number, mayBeStale: boolean): Promise<ModuleRout
   // The absolute value protects against a clock that is set back.
   const isFresh = cachedRoutes !== undefined && Math.abs(now() - cachedRoutes.readAtMs) < maxAgeMs
   if (cachedRoutes === undefined || !isFresh) {
-    const read = { routes: readRoutes({ stale: mayBeStale }), readAtMs: now() }
+    const read = { routes: readRoutes({ mayBeStale }), readAtMs: now() }
     cachedRoutes = read
     read.routes.catch(() => {
       if (cachedRoutes === read) cachedRoutes = undefined

@@ -4,8 +4,9 @@ import { StartError } from '../start-error.ts'
 import { BackupError } from './manifest.ts'
 
 export function parseFileArgument(command: string): string {
-  const [file, ...excess] = parseArgs({ allowPositionals: true }).positionals
-  if (file === undefined || excess.length > 0) throw new BackupError(`Name one file: npm run ${command} -- FILE`)
+  const [file, ...excessArguments] = parseArgs({ allowPositionals: true }).positionals
+  if (file === undefined || excessArguments.length > 0)
+    throw new BackupError(`Name one file: npm run ${command} -- FILE`)
   return file
 }
 

@@ -50,14 +50,14 @@ async function* chunksOf(
   source: AsyncIterable<Buffer>,
   size: number,
 ): AsyncGenerator<{ bytes: Buffer; isLast: boolean }> {
-  let pending = Buffer.alloc(0)
+  let pendingBytes = Buffer.alloc(0)
   for await (const part of source) {
-    pending = Buffer.concat([pending, part])
-    for (; pending.length > size; pending = pending.subarray(size)) {
-      yield { bytes: pending.subarray(0, size), isLast: false }
+    pendingBytes = Buffer.concat([pendingBytes, part])
+    for (; pendingBytes.length > size; pendingBytes = pendingBytes.subarray(size)) {
+      yield { bytes: pendingBytes.subarray(0, size), isLast: false }
     }
   }
-  yield { bytes: pending, isLast: true }
+  yield { bytes: pendingBytes, isLast: true }
 }
 
 export const encryptWith = (passphrase: string) =>

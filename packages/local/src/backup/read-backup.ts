@@ -92,9 +92,9 @@ async function saveFile(entry: Entry, folder: string, restoredFiles: Map<string,
   restoredFiles.set(path, { path, bytes, sha256: hash.digest('hex') })
 }
 
-function requireSame(listed: readonly SavedFile[], restoredFiles: ReadonlyMap<string, SavedFile>): void {
-  if (listed.length !== restoredFiles.size) throw damagedError('its files differ from its manifest')
-  for (const { path, bytes, sha256 } of listed) {
+function requireSame(listedFiles: readonly SavedFile[], restoredFiles: ReadonlyMap<string, SavedFile>): void {
+  if (listedFiles.length !== restoredFiles.size) throw damagedError('its files differ from its manifest')
+  for (const { path, bytes, sha256 } of listedFiles) {
     const file = restoredFiles.get(path)
     if (file?.bytes !== bytes || file.sha256 !== sha256)
       throw damagedError(`the content of ${path} differs from the manifest`)

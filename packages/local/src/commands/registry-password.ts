@@ -6,8 +6,8 @@ try {
   const { dataDir } = parseSettings(process.env)
   console.log(
     await readRegistryPassword(dataDir).catch((cause: unknown) => {
-      const next = 'Start it with: npm start. If it uses another folder, set PLAT_DATA_DIR.'
-      throw new Error(`No platform has run on the data in ${dataDir}. ${next}`, { cause })
+      const nextStep = 'Start it with: npm start. If it uses another folder, set PLAT_DATA_DIR.'
+      throw new Error(`No platform has run on the data in ${dataDir}. ${nextStep}`, { cause })
     }),
   )
 } catch (error) {

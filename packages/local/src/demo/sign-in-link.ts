@@ -24,13 +24,13 @@ export interface SignInLink {
 /** Creates a link that signs a browser in once within ten minutes. The link is not stored. */
 export function createSignInLink({ username, password }: Demo, serverUrl: string): SignInLink {
   const path = prefix + randomBytes(24).toString('base64url')
-  const expected = Buffer.from(path)
+  const expectedBytes = Buffer.from(path)
   const expiresAtMs = performance.now() + lifetimeMs
   let isUsed = false
 
   const isLink = (candidate: string): boolean => {
-    const given = Buffer.from(candidate)
-    return given.length === expected.length && timingSafeEqual(given, expected)
+    const givenBytes = Buffer.from(candidate)
+    return givenBytes.length === expectedBytes.length && timingSafeEqual(givenBytes, expectedBytes)
   }
 
   const serve: Interceptor = async (request, candidate) => {

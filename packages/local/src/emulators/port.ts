@@ -30,31 +30,31 @@ export type Call = (target: string, body: string, signal?: AbortSignal) => Promi
 type PortResponse = { id: number; response: CallResponse | 'disconnected' }
 
 export function serveCalls(port: MessagePort, call: Call): void {
-  const abortable = new Map<number, AbortController>()
+  const controllerById = new Map<number, AbortController>()
   const respond = async ({ id, target, body, isAbortable }: CallRequest) => {
-    if (isAbortable) abortable.set(id, new AbortController())
-    const signal = abortable.get(id)?.signal
-    let response = await call(target, body, signal).catch(unanswered)
+    if (isAbortable) controllerById.set(id, new AbortController())
+    const signal = controllerById.get(id)?.signal
+    let response = await call(target, body, signal).catch(unansweredReason)
     if (response === 'hangs') {
       if (signal === undefined) return
       if (!signal.aborted) await once(signal, 'abort')
       response = 'disconnected'
     }
-    abortable.delete(id)
+    controllerById.delete(id)
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port is not a window
     port.postMessage({ id, response } satisfies PortResponse)
   }
   port.on('message', (request: CallRequest | AbortRequest) => {
-    if ('abortId' in request) abortable.get(request.abortId)?.abort()
+    if ('abortId' in request) controllerById.get(request.abortId)?.abort()
     else void respond(request)
   })
   port.on('close', () => {
-    for (const controller of abortable.values()) controller.abort()
+    for (const controller of controllerById.values()) controller.abort()
   })
   port.unref()
 }
 
-function unanswered(error: unknown): 'disconnected' | 'hangs' {
+function unansweredReason(error: unknown): 'disconnected' | 'hangs' {
   if (!(error instanceof NoResponse)) console.error(error)
   return error instanceof NoResponse && error.hangs ? 'hangs' : 'disconnected'
 }
@@ -70,16 +70,16 @@ export function transportOver(
   port: MessagePort,
   timeoutMs: number | 'none' = awsTimeouts.requestTimeout,
 ): AwsTransport {
-  const pending = new Map<number, PromiseWithResolvers<CallResponse>>()
-  const waiting = new Set<() => void>()
+  const pendingCalls = new Map<number, PromiseWithResolvers<CallResponse>>()
+  const waitingStarts = new Set<() => void>()
   let [lastId, runningCount, isClosed] = [0, 0, false]
   port.on('message', ({ id, response }: PortResponse) => {
-    if (response === 'disconnected') pending.get(id)?.reject(disconnected())
-    else pending.get(id)?.resolve(response)
+    if (response === 'disconnected') pendingCalls.get(id)?.reject(disconnectedError())
+    else pendingCalls.get(id)?.resolve(response)
   })
   port.on('close', () => {
     isClosed = true
-    for (const { reject } of pending.values()) reject(disconnected())
+    for (const { reject } of pendingCalls.values()) reject(disconnectedError())
   })
   port.unref()
 
@@ -89,33 +89,33 @@ export function transportOver(
   }
 
   const call = async (target: string, body: string, signal: AbortSignal | undefined): Promise<CallResponse> => {
-    if (isClosed || signal?.aborted) throw disconnected()
+    if (isClosed || signal?.aborted) throw disconnectedError()
     const id = ++lastId
     const response = Promise.withResolvers<CallResponse>()
-    pending.set(id, response)
+    pendingCalls.set(id, response)
     const start = () => {
-      waiting.delete(start)
+      waitingStarts.delete(start)
       runningCount++
       send({ id, target, body, isAbortable: signal !== undefined })
     }
     const expire = () => {
-      if (signal !== undefined && !waiting.has(start)) send({ abortId: id })
-      response.reject(timedOut())
+      if (signal !== undefined && !waitingStarts.has(start)) send({ abortId: id })
+      response.reject(timedOutError())
     }
-    const abort = () => (waiting.has(start) ? response.reject(disconnected()) : send({ abortId: id }))
+    const abort = () => (waitingStarts.has(start) ? response.reject(disconnectedError()) : send({ abortId: id }))
     signal?.addEventListener('abort', abort)
     const timer = timeoutMs === 'none' ? undefined : setTimeout(expire, timeoutMs)
     if (runningCount < maximumConcurrency) start()
-    else waiting.add(start)
+    else waitingStarts.add(start)
     try {
       return await response.promise
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', abort)
-      pending.delete(id)
-      if (!waiting.delete(start)) runningCount--
-      const [next] = waiting
-      if (runningCount < maximumConcurrency) next?.()
+      pendingCalls.delete(id)
+      if (!waitingStarts.delete(start)) runningCount--
+      const [nextStart] = waitingStarts
+      if (runningCount < maximumConcurrency) nextStart?.()
     }
   }
   return {
@@ -130,8 +130,8 @@ export function transportOver(
 }
 
 /** The SDK repeats a call after these errors, as it does for HTTP. */
-const disconnected = () => Object.assign(new Error('The emulator closed the connection.'), { code: 'ECONNRESET' })
-const timedOut = () => Object.assign(new Error('The emulator did not respond in time.'), { name: 'TimeoutError' })
+const disconnectedError = () => Object.assign(new Error('The emulator closed the connection.'), { code: 'ECONNRESET' })
+const timedOutError = () => Object.assign(new Error('The emulator did not respond in time.'), { name: 'TimeoutError' })
 
 /** The body of the installed SDK is bytes; other versions, which a release may contain, send text. */
 const textOf = (body: string | Uint8Array): string =>

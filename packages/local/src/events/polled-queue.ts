@@ -22,11 +22,11 @@ const maxRetryDelayMs = 10_000
 export type Receive = (count: number) => Promise<Message[]>
 
 /** The returned function never rejects: it logs an error, and waits before it returns an empty list. */
-export function createReceive(
+export function createMessageReceiver(
   { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopSignal: AbortSignal,
 ): Receive {
-  let consecutiveErrors = 0
+  let consecutiveErrorCount = 0
   return async (count) => {
     const command = new ReceiveMessageCommand({
       QueueUrl: queueUrl,
@@ -38,11 +38,11 @@ export function createReceive(
     })
     try {
       const { Messages: messages = [] } = await client.send(command, { abortSignal: stopSignal })
-      consecutiveErrors = 0
+      consecutiveErrorCount = 0
       return messages
     } catch (error) {
       if (stopSignal.aborted) return []
-      const delayMs = retryDelayMs(consecutiveErrors++)
+      const delayMs = retryDelayMs(consecutiveErrorCount++)
       log('failed to receive messages', { queueUrl, retryMs: delayMs, error })
       await delay(delayMs, undefined, { signal: stopSignal }).catch(() => undefined)
       return []
@@ -70,6 +70,6 @@ export async function deleteMessages(
 }
 
 /** Returns a random delay. Its limit doubles with every consecutive error, up to `maxRetryDelayMs`. */
-function retryDelayMs(consecutiveErrors: number): number {
-  return Math.random() * Math.min(maxRetryDelayMs, firstRetryDelayMs * 2 ** consecutiveErrors)
+function retryDelayMs(consecutiveErrorCount: number): number {
+  return Math.random() * Math.min(maxRetryDelayMs, firstRetryDelayMs * 2 ** consecutiveErrorCount)
 }

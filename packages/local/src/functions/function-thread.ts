@@ -40,7 +40,7 @@ const resourceLimits = { maxOldGenerationSizeMb: 512 }
 /** Runs many invocations concurrently on one thread; they all fail if the thread ends. */
 export class FunctionThread {
   readonly #worker: Worker
-  readonly #pending = new Map<number, PendingCall>()
+  readonly #pendingCalls = new Map<number, PendingCall>()
   #lastId = 0
   #hasStarted = false
 
@@ -61,21 +61,21 @@ export class FunctionThread {
       reason = error instanceof Error ? (error.stack ?? error.message) : String(error)
     })
     this.#worker.on('exit', () => {
-      for (const { reject, timer, functionName } of this.#pending.values()) {
+      for (const { reject, timer, functionName } of this.#pendingCalls.values()) {
         clearTimeout(timer)
         reject(new FunctionError(functionName, { name: 'ThreadEnded', message: reason, stack: '', isCounted: false }))
       }
-      this.#pending.clear()
+      this.#pendingCalls.clear()
       onExit({ reason, hasStarted: this.#hasStarted })
     })
   }
 
   /** Number of requests without a response. */
   get load(): number {
-    return this.#pending.size
+    return this.#pendingCalls.size
   }
 
-  async warm(functionName: string, timeoutMs: number): Promise<void> {
+  async warmUp(functionName: string, timeoutMs: number): Promise<void> {
     await this.#send({ kind: 'load', functionName }, functionName, timeoutMs)
   }
 
@@ -99,10 +99,10 @@ export class FunctionThread {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        this.#pending.delete(id)
+        this.#pendingCalls.delete(id)
         reject(new FunctionTimeout(functionName, timeoutMs))
       }, timeoutMs)
-      this.#pending.set(id, { resolve, reject, timer, functionName })
+      this.#pendingCalls.set(id, { resolve, reject, timer, functionName })
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a worker is not a window
       this.#worker.postMessage({ ...request, id })
     })
@@ -118,11 +118,11 @@ export class FunctionThread {
   }
 
   #settle(response: ThreadResponse): void {
-    const pending = this.#pending.get(response.id)
-    if (pending === undefined) return
-    this.#pending.delete(response.id)
-    clearTimeout(pending.timer)
-    if ('failure' in response) pending.reject(new FunctionError(pending.functionName, response.failure))
-    else pending.resolve(response.result)
+    const pendingCall = this.#pendingCalls.get(response.id)
+    if (pendingCall === undefined) return
+    this.#pendingCalls.delete(response.id)
+    clearTimeout(pendingCall.timer)
+    if ('failure' in response) pendingCall.reject(new FunctionError(pendingCall.functionName, response.failure))
+    else pendingCall.resolve(response.result)
   }
 }

@@ -59,9 +59,9 @@ export function startPool(options: PoolOptions): FunctionPool {
   for (let slot = 0; slot < threadCount; slot++) start(slot)
 
   const selectThread = (functionName: string) => {
-    const [least] = [...threads.values()].toSorted((a, b) => a.load - b.load)
-    if (least === undefined) throw new FunctionError(functionName, noThreadError)
-    return least
+    const [leastLoadedThread] = [...threads.values()].toSorted((a, b) => a.load - b.load)
+    if (leastLoadedThread === undefined) throw new FunctionError(functionName, noThreadError)
+    return leastLoadedThread
   }
 
   return {
@@ -69,7 +69,7 @@ export function startPool(options: PoolOptions): FunctionPool {
       selectThread(functionName).invoke(functionName, event, requestId, timeoutMsOf(functionName)),
     warmUp: async (functionNames) => {
       const loads = [...threads.values()].flatMap((thread) =>
-        functionNames.map((functionName) => thread.warm(functionName, warmUpTimeoutMs)),
+        functionNames.map((functionName) => thread.warmUp(functionName, warmUpTimeoutMs)),
       )
       await Promise.all(loads)
     },

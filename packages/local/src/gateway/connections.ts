@@ -11,7 +11,7 @@ export interface Exchange {
 export interface Connections {
   begin: (exchange: Exchange) => void
   /** The pending responses of a connection, oldest first. */
-  pending: (socket: Duplex) => readonly Exchange[]
+  pendingExchanges: (socket: Duplex) => readonly Exchange[]
   /** Whether connections close after their current response. */
   readonly isDraining: boolean
   /** Closes idle connections immediately, and the others after their last response. */
@@ -28,9 +28,9 @@ export function trackConnections(server: Server): Connections {
   })
 
   const settle = ({ request: { socket }, response }: Exchange) => {
-    const remaining = (pendingBySocket.get(socket) ?? []).filter((other) => other.response !== response)
-    if (pendingBySocket.has(socket)) pendingBySocket.set(socket, remaining)
-    if (isDraining && remaining.length === 0) socket.end()
+    const remainingExchanges = (pendingBySocket.get(socket) ?? []).filter((other) => other.response !== response)
+    if (pendingBySocket.has(socket)) pendingBySocket.set(socket, remainingExchanges)
+    if (isDraining && remainingExchanges.length === 0) socket.end()
   }
 
   return {
@@ -38,7 +38,7 @@ export function trackConnections(server: Server): Connections {
       pendingBySocket.get(exchange.request.socket)?.push(exchange)
       exchange.response.once('close', () => settle(exchange))
     },
-    pending: (socket) => pendingBySocket.get(socket) ?? [],
+    pendingExchanges: (socket) => pendingBySocket.get(socket) ?? [],
     get isDraining() {
       return isDraining
     },

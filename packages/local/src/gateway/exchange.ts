@@ -89,8 +89,8 @@ async function runFunction(
 ): Promise<HttpResponse> {
   requireValidHead(request)
   const target = parseTarget(request.url ?? '')
-  const scraped = await metrics.scrape(request, target.path)
-  if (scraped !== undefined) return scraped
+  const scrapeResponse = await metrics.scrape(request, target.path)
+  if (scrapeResponse !== undefined) return scrapeResponse
   const match = route(request.method ?? '', target.path)
   recorder.setRoute({ ...match, routeKey: match.routeKey.replace(/^ANY/, methodLabel(request.method)) })
   const sender = senderOf(request, trustedProxies)

@@ -34,8 +34,8 @@ export function eventQuery(query: string): { queryStringParameters?: Record<stri
 }
 
 function append(fields: Map<string, string>, name: string, value: string): void {
-  const earlier = fields.get(name)
-  fields.set(name, earlier === undefined ? value : `${earlier},${value}`)
+  const earlierValue = fields.get(name)
+  fields.set(name, earlierValue === undefined ? value : `${earlierValue},${value}`)
 }
 
 function* pairs(rawHeaders: readonly string[]): Generator<[name: string, value: string]> {

@@ -26,7 +26,7 @@ export function rawResponse(error: PlatformError): Buffer {
 
 /** If an earlier request is pending, the client would take the error response for the response to that request. */
 function hasEarlierRequest(connections: Connections, socket: Duplex): boolean {
-  return connections.pending(socket).some(({ request, response }) => request.complete || response.headersSent)
+  return connections.pendingExchanges(socket).some(({ request, response }) => request.complete || response.headersSent)
 }
 
 function toPlatformError({ code, rawPacket }: ParserError): PlatformError {

@@ -18,7 +18,7 @@ export type Router = (method: string, path: string) => Match
 interface Branch {
   literals: Map<string, Branch>
   parameter?: Branch
-  greedy?: GatewayRoute
+  greedyRoute?: GatewayRoute
   route?: GatewayRoute
 }
 
@@ -63,13 +63,13 @@ function addRoute(root: Branch, route: GatewayRoute): void {
   let branch = root
   for (const segment of segmentsOf(route.path)) {
     if (isGreedy(segment)) {
-      branch.greedy = route
+      branch.greedyRoute = route
       return
     }
-    const next: Branch = (isParameter(segment) ? branch.parameter : branch.literals.get(segment)) ?? newBranch()
-    if (isParameter(segment)) branch.parameter = next
-    else branch.literals.set(segment, next)
-    branch = next
+    const nextBranch: Branch = (isParameter(segment) ? branch.parameter : branch.literals.get(segment)) ?? newBranch()
+    if (isParameter(segment)) branch.parameter = nextBranch
+    else branch.literals.set(segment, nextBranch)
+    branch = nextBranch
   }
   branch.route = route
 }
@@ -88,11 +88,11 @@ function findGreedy(branch: Branch, segments: readonly string[], index: number):
   const segment = segments[index]
   if (segment === undefined) return undefined
   const literal = branch.literals.get(segment)
-  const deeper =
+  const deeperRoute =
     (literal && findGreedy(literal, segments, index + 1)) ??
     (branch.parameter && segment !== '' ? findGreedy(branch.parameter, segments, index + 1) : undefined)
   const hasRemainder = segments.length - index > 1 || segment !== ''
-  return deeper ?? (hasRemainder ? branch.greedy : undefined)
+  return deeperRoute ?? (hasRemainder ? branch.greedyRoute : undefined)
 }
 
 function matchOf(route: GatewayRoute, segments: readonly string[]): Match {

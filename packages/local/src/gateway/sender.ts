@@ -16,11 +16,11 @@ const familyOf = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 /** Addresses and CIDR blocks, separated by commas. */
 export const TrustedProxies = z.string().transform((text, context) => {
   const proxies = new BlockList()
-  for (const item of parseList(text)) if (!addProxy(proxies, item)) context.addIssue(invalidProxy(item))
+  for (const item of parseList(text)) if (!addProxy(proxies, item)) context.addIssue(invalidProxyMessage(item))
   return proxies
 })
 
-const invalidProxy = (item: string): string =>
+const invalidProxyMessage = (item: string): string =>
   `${JSON.stringify(item)} must be an address or a CIDR block of proxies, such as 127.0.0.1 or 10.1.0.0/16`
 
 /** A block of all addresses is rejected, because every client could then choose its own address. */

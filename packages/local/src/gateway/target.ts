@@ -11,9 +11,9 @@ const originPattern = /^https?:\/\/[^/?]*/i
 
 /** Throws `invalid_path` if the path cannot be decoded or does not begin with a slash. */
 export function parseTarget(text: string): Target {
-  const relative = text.replace(originPattern, '')
-  const [rawPath, query] = splitAtFirst(relative, '?')
-  const sentPath = rawPath === '' && relative !== text ? '/' : rawPath
+  const relativeTarget = text.replace(originPattern, '')
+  const [rawPath, query] = splitAtFirst(relativeTarget, '?')
+  const sentPath = rawPath === '' && relativeTarget !== text ? '/' : rawPath
   const path = decode(sentPath)
   if (!path.startsWith('/')) throw platformError('invalid_path')
   return { path, sentPath, query }

@@ -35,7 +35,7 @@ async function readJson<Schema extends z.ZodType>(url: string, schema: Schema): 
 
 function createQueueReader(registry: Registry, url: string): () => Promise<void> {
   const messages = gauge(registry, 'platform_queue_messages', 'Messages in a queue.', ['queue', 'state'])
-  const age = gauge(
+  const ageGauge = gauge(
     registry,
     'platform_queue_oldest_message_age_seconds',
     'Age of the oldest waiting or in-flight message; 0 without messages.',
@@ -44,12 +44,12 @@ function createQueueReader(registry: Registry, url: string): () => Promise<void>
   return async () => {
     const { queues = [] } = (await readJson(url, Depths)) ?? {}
     messages.reset()
-    age.reset()
+    ageGauge.reset()
     for (const { name: queue, waiting, inFlight, delayed, oldestSentMs } of queues) {
       messages.set({ queue, state: 'waiting' }, waiting)
       messages.set({ queue, state: 'in_flight' }, inFlight)
       messages.set({ queue, state: 'delayed' }, delayed)
-      age.set({ queue }, oldestSentMs === 0 ? 0 : Math.max(0, Date.now() - oldestSentMs) / 1000)
+      ageGauge.set({ queue }, oldestSentMs === 0 ? 0 : Math.max(0, Date.now() - oldestSentMs) / 1000)
     }
   }
 }

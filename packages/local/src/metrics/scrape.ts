@@ -33,13 +33,13 @@ function isLocal({ socket, headers }: IncomingMessage): boolean {
 }
 
 function isLoopback(address: string): boolean {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/, '')
-  return plain === '::1' || (isIP(plain) === 4 && plain.startsWith('127.'))
+  const plainAddress = address.replace(/^::ffff:(?=\d+\.)/, '')
+  return plainAddress === '::1' || (isIP(plainAddress) === 4 && plainAddress.startsWith('127.'))
 }
 
 function hasToken({ headers }: IncomingMessage, token: string): boolean {
-  const received = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
-  return received !== undefined && timingSafeEqual(digest(received), digest(token))
+  const receivedToken = /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  return receivedToken !== undefined && timingSafeEqual(digest(receivedToken), digest(token))
 }
 
 /** `timingSafeEqual` requires buffers of equal length. */

@@ -75,7 +75,7 @@ export async function startModuleHost(options: ModuleHostOptions, threadUrl = de
       log('the module host ended and is replaced', { reason })
       await delay(restartDelayMs, undefined, { signal: closeController.signal }).catch(() => undefined)
       if (!closeController.signal.aborted)
-        await start(Number(new URL(url).port)).then((next) => (thread = next), logStartFailure)
+        await start(Number(new URL(url).port)).then((newThread) => (thread = newThread), logStartFailure)
     }
   }
   const logStartFailure = (error: unknown) => log('the module host does not start', { error })

@@ -10,10 +10,10 @@ import { StartError } from '../start-error.ts'
  * too long for sockets. Throws `StartError` if another user owns or may access the folder in the temporary folder.
  */
 export async function runFolderFor(dataDir: string): Promise<string> {
-  const preferred = join(dataDir, 'modules', 'run')
+  const preferredFolder = join(dataDir, 'modules', 'run')
   try {
-    checkRunFolder(preferred)
-    return preferred
+    checkRunFolder(preferredFolder)
+    return preferredFolder
   } catch {
     const { uid } = userInfo()
     const folder = join(tmpdir(), `platform-${uid}-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`)

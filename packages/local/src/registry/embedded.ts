@@ -18,9 +18,9 @@ export async function startEmbeddedRegistry(dataDir: string, port: number, log: 
   const password = await loadOrCreateRegistryPassword(dataDir)
   const lastPort = await readLastPort(folder)
   const start = (candidatePort: number) => startRegistry({ folder, port: candidatePort, password, log })
-  const starting = port === 0 && lastPort !== undefined ? start(lastPort).catch(() => start(0)) : start(port)
+  const startingRegistry = port === 0 && lastPort !== undefined ? start(lastPort).catch(() => start(0)) : start(port)
   const address = { host: '127.0.0.1', port, setting: 'PLAT_REGISTRY_PORT' }
-  const registry = await starting.catch(explainListenError(address))
+  const registry = await startingRegistry.catch(explainListenError(address))
   const boundPort = Number(registry.host.split(':')[1])
   const hasMoved = boundPort !== lastPort
   if (hasMoved) await writeFile(join(folder, 'port'), String(boundPort))

@@ -133,7 +133,7 @@ async function removeFile(path: string): Promise<boolean> {
 async function repositoriesBelow(root: string, name: string): Promise<string[]> {
   const folder = join(root, name)
   const parts = (await namesIn(folder)).filter((part) => !part.startsWith('_'))
-  const nested = await Promise.all(parts.map((part) => repositoriesBelow(root, join(name, part))))
+  const nestedRepositories = await Promise.all(parts.map((part) => repositoriesBelow(root, join(name, part))))
   const isRepository = (await namesIn(join(folder, '_manifests'))).length > 0
-  return [...(isRepository ? [name] : []), ...nested.flat()].toSorted()
+  return [...(isRepository ? [name] : []), ...nestedRepositories.flat()].toSorted()
 }

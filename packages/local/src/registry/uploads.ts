@@ -4,7 +4,7 @@ import { RegistryServerError } from './error.ts'
 
 /** Blobs that are being uploaded. The state is in memory, so clients must repeat their uploads after a restart. */
 export interface Uploads {
-  begin: (repository: string) => Promise<Upload>
+  beginUpload: (repository: string) => Promise<Upload>
   /** Throws `BLOB_UPLOAD_UNKNOWN` if there is no such upload. */
   find: (repository: string, id: string) => Upload
   /** Appends content. Keeps the content received before a disconnect; any other error in a write cancels the upload. */
@@ -18,7 +18,7 @@ export interface Upload {
   id: string
   repository: string
   draft: string
-  size: number
+  sizeBytes: number
   hash: Hash
   isBusy: boolean
   lastUsedAtMs: number
@@ -36,20 +36,20 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
     await rm(upload.draft, { force: true })
   }
   const cancelExpired = () => {
-    const expired = [...uploads.values()].filter(
+    const expiredUploads = [...uploads.values()].filter(
       ({ isBusy, lastUsedAtMs }) => !isBusy && performance.now() - lastUsedAtMs > expiryMs,
     )
-    return Promise.all(expired.map(cancel))
+    return Promise.all(expiredUploads.map(cancel))
   }
   return {
-    begin: async (repository) => {
+    beginUpload: async (repository) => {
       await cancelExpired()
       if (uploads.size >= maximumUploads)
         throw new RegistryServerError('TOOMANYREQUESTS', 'Too many uploads are in progress.')
       const draft = newDraft()
       const id = randomUUID()
       const hash = createHash('sha256')
-      const upload = { id, repository, draft, size: 0, hash, isBusy: false, lastUsedAtMs: performance.now() }
+      const upload = { id, repository, draft, sizeBytes: 0, hash, isBusy: false, lastUsedAtMs: performance.now() }
       uploads.set(id, upload)
       return upload
     },
@@ -89,12 +89,12 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
 async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<void> {
   await using file = await open(upload.draft, 'a', 0o600)
   for await (const chunk of chunks) {
-    if (upload.size + chunk.length > maximumBytes) {
+    if (upload.sizeBytes + chunk.length > maximumBytes) {
       throw new RegistryServerError('SIZE_INVALID', `A blob has at most ${maximumBytes} bytes.`)
     }
     await file.writeFile(chunk)
     upload.hash.update(chunk)
-    upload.size += chunk.length
+    upload.sizeBytes += chunk.length
   }
 }
 

@@ -30,12 +30,12 @@ const createdResponse = (repository: string, kind: 'blobs' | 'manifests', digest
   headers: { location: `/v2/${repository}/${kind}/${digest}`, 'docker-content-digest': digest },
 })
 
-const progressResponse = (status: number, { repository, id, size }: Upload): RegistryResponse => ({
+const progressResponse = (status: number, { repository, id, sizeBytes }: Upload): RegistryResponse => ({
   status,
   headers: {
     location: `/v2/${repository}/blobs/uploads/${id}`,
     'docker-upload-uuid': id,
-    range: `0-${Math.max(0, size - 1)}`,
+    range: `0-${Math.max(0, sizeBytes - 1)}`,
   },
 })
 
@@ -51,7 +51,7 @@ async function beginUpload(
     return createdResponse(repository, 'blobs', mount)
   }
   if (digest) requireDigest(digest)
-  const upload = await uploads.begin(repository)
+  const upload = await uploads.beginUpload(repository)
   await uploads.append(upload, request)
   return digest ? finishUpload(store, uploads, upload, digest) : progressResponse(202, upload)
 }
@@ -93,7 +93,7 @@ function requireDigest(digest: string): void {
 /** Each chunk must begin where the previous one ended. */
 function requireSequential(upload: Upload, contentRange: string | undefined): void {
   const start = /^(?:bytes[ =])?(\d{1,15})-\d{1,15}(?:\/.*)?$/.exec(contentRange ?? '')?.[1]
-  const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.size)
+  const isInOrder = contentRange === undefined || (start !== undefined && Number(start) === upload.sizeBytes)
   if (isInOrder) return
   throw new RegistryServerError('RANGE_INVALID', 'The chunk does not begin where the last one ended.', {
     ...progressResponse(416, upload).headers,

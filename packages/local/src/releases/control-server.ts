@@ -27,8 +27,8 @@ export async function serveControl(control: Promise<UpdateControl>, log: Log): P
   const token = randomBytes(32).toString('base64url')
   const calls: Record<string, RpcHandler> = {
     'GET /current': async () => (await control).current(),
-    'POST /stage': async (received) => {
-      const { release, functionNames } = StageRequest.parse(jsonOf(received))
+    'POST /stage': async (request) => {
+      const { release, functionNames } = StageRequest.parse(jsonOf(request))
       return { missing: await (await control).missing(release, functionNames) }
     },
     'PUT /function': async ({ body, query }) => {
@@ -36,31 +36,31 @@ export async function serveControl(control: Promise<UpdateControl>, log: Log): P
       await (await control).add(release, name, body)
       return undefined
     },
-    'POST /ready': async (received) => {
-      const { release, functionNames } = StageRequest.parse(jsonOf(received))
+    'POST /ready': async (request) => {
+      const { release, functionNames } = StageRequest.parse(jsonOf(request))
       await (await control).ready(release, functionNames)
       return undefined
     },
-    'POST /invoke': async (received) => {
-      const { release, functionName, event } = InvokeRequest.parse(jsonOf(received))
+    'POST /invoke': async (request) => {
+      const { release, functionName, event } = InvokeRequest.parse(jsonOf(request))
       return { result: await (await control).invoke(release, functionName, event) }
     },
-    'POST /unanswered': async (received) => {
-      const { release, sinceMs } = UnansweredRequest.parse(jsonOf(received))
+    'POST /unanswered': async (request) => {
+      const { release, sinceMs } = UnansweredRequest.parse(jsonOf(request))
       return (await control).unanswered(release, sinceMs)
     },
-    'POST /shift': async (received) => {
-      const { release, share } = ShiftRequest.parse(jsonOf(received))
+    'POST /shift': async (request) => {
+      const { release, share } = ShiftRequest.parse(jsonOf(request))
       await (await control).shift(release, share)
       return undefined
     },
-    'POST /commit': async (received) => {
-      const { release, before } = SwapRequest.parse(jsonOf(received))
+    'POST /commit': async (request) => {
+      const { release, before } = SwapRequest.parse(jsonOf(request))
       await (await control).commit(release, before)
       return undefined
     },
-    'POST /revert': async (received) => {
-      const { release, before } = SwapRequest.parse(jsonOf(received))
+    'POST /revert': async (request) => {
+      const { release, before } = SwapRequest.parse(jsonOf(request))
       await (await control).revert(release, before)
       return undefined
     },

@@ -29,7 +29,7 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
   let retainedReleases: readonly InstalledRelease[] = []
   let stagingRelease: InstalledRelease | undefined
 
-  const isCurrent = (release: InstalledRelease): boolean => isSameRelease(trafficSplit.current(), release)
+  const isCurrent = (release: InstalledRelease): boolean => isSameRelease(trafficSplit.currentRelease(), release)
   const isLoaded = (release: InstalledRelease): boolean => trafficSplit.invokeOf(release) !== undefined
   const storeCurrent = (release: InstalledRelease) =>
     writeCurrentRelease(releasesDir, isFetched(release) ? release : undefined, checkout)
@@ -37,7 +37,7 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
   const stage = async (release: InstalledRelease) => {
     if (isLoaded(release) || trafficSplit.restage(release)) return
     trafficSplit.revert()
-    if (trafficSplit.draining().length > maxDraining) {
+    if (trafficSplit.drainingReleases().length > maxDraining) {
       throw new TargetError('Functions of earlier releases have not ended yet. Try again in a few minutes.')
     }
     trafficSplit.stage(await startRelease(options, release))
@@ -46,19 +46,19 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
   const tidy = async () => {
     // Before the first commit, it is unknown which releases are needed.
     if (retainedReleases.length === 0) return
-    const needed = [
+    const neededReleases = [
       ...retainedReleases,
       stagingRelease,
-      trafficSplit.current(),
-      trafficSplit.staged(),
-      ...trafficSplit.draining(),
+      trafficSplit.currentRelease(),
+      trafficSplit.stagedRelease(),
+      ...trafficSplit.drainingReleases(),
     ]
-    const names = needed.flatMap((each) => (each !== undefined && isFetched(each) ? folderName(each) : []))
+    const names = neededReleases.flatMap((each) => (each !== undefined && isFetched(each) ? folderName(each) : []))
     await removeAllBut(releasesDir, new Set(names))
   }
 
   return {
-    current: async () => trafficSplit.current(),
+    current: async () => trafficSplit.currentRelease(),
     missing: (release, functionNames) =>
       inSequence(async () => {
         stagingRelease = release

@@ -45,23 +45,23 @@ export async function releaseAtStart(
   checkout: Checkout,
   log: Log,
 ): Promise<StoredRelease | undefined> {
-  const current = await readCurrent(releasesDir, checkout)
-  if (current === undefined) return undefined
-  const reason = replacementReason(current, checkout)
+  const currentRecord = await readCurrent(releasesDir, checkout)
+  if (currentRecord === undefined) return undefined
+  const reason = replacementReason(currentRecord, checkout)
   if (reason !== undefined) {
     await renameDurably(currentFile(releasesDir), setAsideFile(releasesDir))
-    const { version: releaseVersion } = current.release
+    const { version: releaseVersion } = currentRecord.release
     log(`release ${releaseVersion} is set aside: ${reason}`, { release: releaseVersion, checkout: checkout.version })
     return undefined
   }
-  const stored = await readRelease(releasesDir, current.release).catch((error: unknown) => {
+  const storedRelease = await readRelease(releasesDir, currentRecord.release).catch((error: unknown) => {
     if (error instanceof DamagedRelease) return error
     throw error
   })
-  if (stored !== undefined && !(stored instanceof DamagedRelease)) return stored
-  const { version: releaseVersion } = current.release
-  const problem = `Release ${releaseVersion} cannot be started: ${stored?.message ?? 'its folder is missing'}.`
-  throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: stored })
+  if (storedRelease !== undefined && !(storedRelease instanceof DamagedRelease)) return storedRelease
+  const { version: releaseVersion } = currentRecord.release
+  const problem = `Release ${releaseVersion} cannot be started: ${storedRelease?.message ?? 'its folder is missing'}.`
+  throw new StartError(`${problem} ${recoveryAdvice(releasesDir, checkout)}`, { cause: storedRelease })
 }
 
 export const recoveryAdvice = (releasesDir: string, checkout: Checkout): string =>

@@ -21,7 +21,7 @@ const secondOf = (ms: number): number => Math.floor(ms / 1000)
 export function trackInvocations(): InFlightInvocations {
   const faultsBySecond = new Map<number, number>()
   /** Start times, oldest first. */
-  const pending = new Map<symbol, number>()
+  const pendingInvocations = new Map<symbol, number>()
 
   const countError = () => {
     const second = secondOf(now())
@@ -32,19 +32,19 @@ export function trackInvocations(): InFlightInvocations {
   return {
     track: async (functionName, invoke) => {
       const invocation = Symbol(functionName)
-      if (!isLongRunning(functionName)) pending.set(invocation, now())
+      if (!isLongRunning(functionName)) pendingInvocations.set(invocation, now())
       try {
         return await invoke()
       } catch (error) {
         if (!(error instanceof FunctionError && error.isCounted)) countError()
         throw error
       } finally {
-        pending.delete(invocation)
+        pendingInvocations.delete(invocation)
       }
     },
     unanswered: (sinceMs) => {
       const recentFaults = [...faultsBySecond].filter(([second]) => second >= secondOf(sinceMs))
-      const [oldestMs] = pending.values()
+      const [oldestMs] = pendingInvocations.values()
       return {
         faults: recentFaults.reduce((sum, [, count]) => sum + count, 0),
         ...(oldestMs !== undefined && { oldestMs }),

@@ -17,17 +17,17 @@ export const isFetched = (release: InstalledRelease): release is FetchedRelease 
 
 /** Returns the functions that are not stored yet. Throws `TargetError` if the release lacks a required function. */
 export async function missingFunctions(
-  { releasesDir, functionNames: required }: StagingOptions,
+  { releasesDir, functionNames: requiredNames }: StagingOptions,
   release: FetchedRelease,
   functionNames: readonly string[],
 ): Promise<string[]> {
-  const missing = required.find((name) => !functionNames.includes(name))
-  if (missing !== undefined) throw finalError(`Release ${release.version} has no function ${missing}.`)
+  const missingName = requiredNames.find((name) => !functionNames.includes(name))
+  if (missingName !== undefined) throw finalError(`Release ${release.version} has no function ${missingName}.`)
   // A damaged release counts as missing, so that it is fetched again.
-  const stored = await readRelease(releasesDir, release).catch(ignoreDamage)
-  if (stored !== undefined) return []
-  const drafted = await listDraftedFunctions(releasesDir, release)
-  return functionNames.filter((name) => !drafted.has(name))
+  const storedRelease = await readRelease(releasesDir, release).catch(ignoreDamage)
+  if (storedRelease !== undefined) return []
+  const draftedNames = await listDraftedFunctions(releasesDir, release)
+  return functionNames.filter((name) => !draftedNames.has(name))
 }
 
 /** Turns the draft into a release, unless the release is already complete. */
@@ -37,8 +37,9 @@ export async function sealRelease(
   functionNames: readonly string[],
 ): Promise<void> {
   const { releasesDir, checkout } = options
-  const [missing] = await missingFunctions(options, release, functionNames)
-  if (missing !== undefined) throw new TargetError(`Release ${release.version} is not staged: ${missing} is missing.`)
+  const [missingName] = await missingFunctions(options, release, functionNames)
+  if (missingName !== undefined)
+    throw new TargetError(`Release ${release.version} is not staged: ${missingName} is missing.`)
   if (await readRelease(releasesDir, release).catch(ignoreDamage)) return
   await sealDraft(releasesDir, {
     ...releaseIdentity(release),
@@ -49,8 +50,8 @@ export async function sealRelease(
 
 /** Throws a final `TargetError` if the release is missing or damaged, needs another infrastructure or cannot start. */
 export async function startRelease(options: StagingOptions, release: InstalledRelease): Promise<Version> {
-  const stored = await readStored(options, release)
-  return options.start(stored).catch((cause: unknown) => {
+  const storedRelease = await readStored(options, release)
+  return options.start(storedRelease).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new TargetError(`Release ${release.version} does not start: ${reason}`, { isFinal: true, cause })
   })
@@ -64,11 +65,11 @@ async function readStored(
     if (release.version === checkout.version) return undefined
     throw finalError(`Version ${release.version} is no longer available; this folder has version ${checkout.version}.`)
   }
-  const stored = await readRelease(releasesDir, release).catch((cause: unknown) => {
+  const storedRelease = await readRelease(releasesDir, release).catch((cause: unknown) => {
     throw cause instanceof DamagedRelease ? finalError(cause.message, cause) : cause
   })
-  if (stored === undefined) throw finalError(`Release ${release.version} is no longer stored.`)
-  if (stored.infrastructure === checkout.infrastructure) return stored
+  if (storedRelease === undefined) throw finalError(`Release ${release.version} is no longer stored.`)
+  if (storedRelease.infrastructure === checkout.infrastructure) return storedRelease
   throw finalError(
     `Release ${release.version} was made for another infrastructure than version ${checkout.version} has.`,
   )

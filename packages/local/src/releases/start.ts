@@ -58,7 +58,7 @@ export async function startFunctions(
   const trafficSplit = createTrafficSplit(firstVersion, onDrained)
   resources.defer(trafficSplit.close)
   // Imports all functions of a staged release, to find errors before it serves. No request waits for these imports.
-  const startAll = (staged?: StoredRelease) => start(names, staged)
+  const startAll = (stagedRelease?: StoredRelease) => start(names, stagedRelease)
   control.resolve(createControl({ releasesDir, checkout, functionNames: names, trafficSplit, start: startAll }))
   const ownedResources = resources.move()
   return { invoke: trafficSplit.invoke, names, host, close: () => ownedResources.disposeAsync() }

@@ -17,10 +17,10 @@ export interface TrafficSplit {
   /** Returns undefined for a version that does not run. */
   unanswered: (release: InstalledRelease, sinceMs: number) => InFlightStats | undefined
   /** Returns the version that serves all traffic except the share of the staged one. */
-  current: () => InstalledRelease
-  staged: () => InstalledRelease | undefined
+  currentRelease: () => InstalledRelease
+  stagedRelease: () => InstalledRelease | undefined
   /** Returns the versions that get no new invocations but have running ones. */
-  draining: () => readonly InstalledRelease[]
+  drainingReleases: () => readonly InstalledRelease[]
   /** Adds a version without traffic. An earlier staged version drains. */
   stage: (version: Version) => void
   /** Stages a version that is still draining. Returns false if there is none. */
@@ -36,7 +36,7 @@ export interface TrafficSplit {
 }
 
 interface Member extends Version {
-  pending: number
+  pendingCount: number
   invocations: InFlightInvocations
 }
 
@@ -44,25 +44,28 @@ interface Member extends Version {
  * Starts with one version. A draining version gets no new invocations. It closes after its last invocation, and then
  * `onDrained` is called.
  */
-export function createTrafficSplit(first: Version, onDrained: (release: InstalledRelease) => void): TrafficSplit {
-  const memberOf = (version: Version): Member => ({ ...version, pending: 0, invocations: trackInvocations() })
-  let currentMember = memberOf(first)
+export function createTrafficSplit(
+  firstVersion: Version,
+  onDrained: (release: InstalledRelease) => void,
+): TrafficSplit {
+  const memberOf = (version: Version): Member => ({ ...version, pendingCount: 0, invocations: trackInvocations() })
+  let currentMember = memberOf(firstVersion)
   let stagedMember: Member | undefined
-  const draining = new Set<Member>()
-  const closing = new Set<Promise<void>>()
+  const drainingMembers = new Set<Member>()
+  const closings = new Set<Promise<void>>()
   let isSelected = createSelector(0)
 
   const closeIfIdle = (member: Member) => {
-    if (member.pending > 0 || !draining.delete(member)) return
+    if (member.pendingCount > 0 || !drainingMembers.delete(member)) return
     const closed = member.pool.close().finally(() => {
-      closing.delete(closed)
+      closings.delete(closed)
       onDrained(member.release)
     })
-    closing.add(closed)
+    closings.add(closed)
   }
   const drain = (member: Member | undefined) => {
     if (member === undefined) return
-    draining.add(member)
+    drainingMembers.add(member)
     closeIfIdle(member)
   }
   const replaceStaged = (member: Member | undefined) => {
@@ -73,11 +76,11 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
   }
 
   const invokeOn = async (member: Member, ...args: Parameters<FunctionPool['invoke']>) => {
-    member.pending += 1
+    member.pendingCount += 1
     try {
       return await member.pool.invoke(...args)
     } finally {
-      member.pending -= 1
+      member.pendingCount -= 1
       closeIfIdle(member)
     }
   }
@@ -94,17 +97,17 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
       return member && ((...args) => invokeOn(member, ...args))
     },
     unanswered: (release, sinceMs) =>
-      [currentMember, stagedMember, ...draining]
+      [currentMember, stagedMember, ...drainingMembers]
         .find((each) => each !== undefined && isSameRelease(each.release, release))
         ?.invocations.unanswered(sinceMs),
-    current: () => currentMember.release,
-    staged: () => stagedMember?.release,
-    draining: () => [...draining].map(({ release }) => release),
+    currentRelease: () => currentMember.release,
+    stagedRelease: () => stagedMember?.release,
+    drainingReleases: () => [...drainingMembers].map(({ release }) => release),
     stage: (version) => replaceStaged(memberOf(version)),
     restage: (release) => {
-      const member = [...draining].find((each) => isSameRelease(each.release, release))
+      const member = [...drainingMembers].find((each) => isSameRelease(each.release, release))
       if (member === undefined) return false
-      draining.delete(member)
+      drainingMembers.delete(member)
       replaceStaged(member)
       return true
     },
@@ -120,9 +123,9 @@ export function createTrafficSplit(first: Version, onDrained: (release: Installe
     },
     revert: () => replaceStaged(undefined),
     close: async () => {
-      const members = [currentMember, ...draining, ...(stagedMember ? [stagedMember] : [])]
-      draining.clear()
-      await Promise.all([...members.map(({ pool }) => pool.close()), ...closing])
+      const members = [currentMember, ...drainingMembers, ...(stagedMember ? [stagedMember] : [])]
+      drainingMembers.clear()
+      await Promise.all([...members.map(({ pool }) => pool.close()), ...closings])
     },
   }
 }

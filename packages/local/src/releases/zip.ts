@@ -18,12 +18,13 @@ export function unpack(zip: Uint8Array): Files {
     totalBytes += originalSize
     fileCount += 1
     if (totalBytes > maxBytes || fileCount > maxFiles)
-      throw invalidZip(`it has more than ${maxBytes} bytes or ${maxFiles} files`)
-    if (!isInside(name)) throw invalidZip(`it has a path outside its folder: ${JSON.stringify(name.slice(0, 100))}`)
+      throw invalidZipError(`it has more than ${maxBytes} bytes or ${maxFiles} files`)
+    if (!isInside(name))
+      throw invalidZipError(`it has a path outside its folder: ${JSON.stringify(name.slice(0, 100))}`)
     return !name.endsWith('/')
   }
   const entries = new Map(Object.entries(unzip(zip, check)))
-  if (!entries.has('index.mjs')) throw invalidZip('it has no index.mjs')
+  if (!entries.has('index.mjs')) throw invalidZipError('it has no index.mjs')
   return entries
 }
 
@@ -31,7 +32,7 @@ function unzip(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipSync>
   try {
     return unzipSync(zip, { filter })
   } catch (cause) {
-    throw cause instanceof TargetError ? cause : invalidZip('it is broken', cause)
+    throw cause instanceof TargetError ? cause : invalidZipError('it is broken', cause)
   }
 }
 
@@ -44,5 +45,5 @@ const isInside = (name: string): boolean =>
     .split('/')
     .every((part) => part !== '' && part !== '.' && part !== '..')
 
-const invalidZip = (reason: string, cause?: unknown): TargetError =>
+const invalidZipError = (reason: string, cause?: unknown): TargetError =>
   new TargetError(`The zip of a function is invalid: ${reason}.`, { isFinal: true, cause })

@@ -32,10 +32,10 @@ export async function* discoverSignatures(
   for (const referrer of referrers === 'broken' ? [] : referrers.slice(0, maxSignatures)) {
     yield { layout: 'referrer', ...((await readReferrer(client, repository, referrer)) ?? noSignature) }
   }
-  const tagged = await unlessBroken(() => client.manifest(repository, signatureTag(digest)))
-  if (tagged === 'broken') yield { layout: 'tag', ...noSignature }
-  if (tagged === 'broken' || tagged === undefined || !('layers' in tagged.content)) return
-  for (const layer of tagged.content.layers.slice(0, maxSignatures)) {
+  const taggedManifest = await unlessBroken(() => client.manifest(repository, signatureTag(digest)))
+  if (taggedManifest === 'broken') yield { layout: 'tag', ...noSignature }
+  if (taggedManifest === 'broken' || taggedManifest === undefined || !('layers' in taggedManifest.content)) return
+  for (const layer of taggedManifest.content.layers.slice(0, maxSignatures)) {
     yield { layout: 'tag', ...((await readTagged(client, repository, layer)) ?? noSignature) }
   }
 }

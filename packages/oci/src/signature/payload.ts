@@ -15,7 +15,7 @@ const encodeJson = (content: unknown): Buffer => Buffer.from(JSON.stringify(cont
 const hexOf = (digest: string): string => digest.slice('sha256:'.length)
 
 /** Returns the payload to sign in the tag layout. `reference`: registry and repository, for information only. */
-export const simpleSigning = (reference: string, digest: string): Buffer =>
+export const simpleSigningPayload = (reference: string, digest: string): Buffer =>
   encodeJson({
     critical: {
       identity: { 'docker-reference': reference },
@@ -25,7 +25,7 @@ export const simpleSigning = (reference: string, digest: string): Buffer =>
     optional: null,
   })
 
-export const statement = (digest: string): Buffer =>
+export const statementPayload = (digest: string): Buffer =>
   encodeJson({
     _type: 'https://in-toto.io/Statement/v1',
     subject: [{ digest: { sha256: hexOf(digest) }, annotations: {} }],

@@ -5,7 +5,7 @@ import { RegistryError } from '../error.ts'
 import { type Descriptor, type Manifest, mediaTypes } from '../types.ts'
 import { bundleType, envelopeBytes, serializeBundle } from './envelope.ts'
 import { isSignatureValid, keyHint, readPrivateKey, signBytes } from './key.ts'
-import { signPredicateType, simpleSigning, statement, statementType } from './payload.ts'
+import { signPredicateType, simpleSigningPayload, statementPayload, statementType } from './payload.ts'
 
 /** `referrer`: layout of cosign 3 and later. `tag`: earlier layout, for clients that support no other. */
 export type SignatureLayout = 'referrer' | 'tag'
@@ -40,7 +40,7 @@ async function signByReferrer(
 ): Promise<Descriptor> {
   const subject = await client.resolve(repository, digest)
   if (subject === undefined) throw new RegistryError('not_found', `${repository}@${digest} does not exist.`)
-  const payload = statement(digest)
+  const payload = statementPayload(digest)
   const signature = signBytes(key, envelopeBytes(statementType, payload), 'own')
   const bundleBlob = await client.putBlob(repository, serializeBundle(payload, signature, keyHint(key)))
   const emptyBlob = await client.putBlob(repository, Buffer.from('{}'))
@@ -65,12 +65,13 @@ async function signByTag(
   digest: string,
   key: KeyObject,
 ): Promise<Descriptor> {
-  const payload = simpleSigning(`${client.registry}/${repository}`, digest)
-  const existing = await client.manifest(repository, signatureTag(digest))
-  const existingLayers = existing !== undefined && 'layers' in existing.content ? existing.content.layers : []
+  const payload = simpleSigningPayload(`${client.registry}/${repository}`, digest)
+  const existingManifest = await client.manifest(repository, signatureTag(digest))
+  const existingLayers =
+    existingManifest !== undefined && 'layers' in existingManifest.content ? existingManifest.content.layers : []
   // The same key has already signed the digest.
-  if (existing !== undefined && existingLayers.some((layer) => isSignatureOf(layer, payload, key)))
-    return existing.descriptor
+  if (existingManifest !== undefined && existingLayers.some((layer) => isSignatureOf(layer, payload, key)))
+    return existingManifest.descriptor
   const signature = signBytes(key, payload, 'sha256').toString('base64')
   const blob = await client.putBlob(repository, payload)
   const annotations = { [signatureAnnotation]: signature }

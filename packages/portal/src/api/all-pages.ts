@@ -1,4 +1,4 @@
-interface Listed<Row> {
+interface ListPage<Row> {
   items: Row[]
   nextCursor?: string | undefined
 }
@@ -13,7 +13,7 @@ export const maxPageSize = 100
 
 /** Reads all pages of a list, or the first `maxPages`. */
 export async function allPages<Row>(
-  read: (paging: Paging) => Promise<Listed<Row>>,
+  read: (paging: Paging) => Promise<ListPage<Row>>,
   maxPages = Infinity,
 ): Promise<Row[]> {
   const rows: Row[] = []

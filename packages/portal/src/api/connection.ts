@@ -15,13 +15,13 @@ let probeTimer: ReturnType<typeof setTimeout> | undefined
 const pendingReads = new Set<AbortController>()
 const listeners = new Set<() => void>()
 
-function setLost(next: boolean): void {
+function setLost(isNowLost: boolean): void {
   clearTimeout(probeTimer)
-  if (next) probeTimer = setTimeout(() => void probe(), probeEveryMs)
-  if (isLost === next) return
-  isLost = next
+  if (isNowLost) probeTimer = setTimeout(() => void probe(), probeEveryMs)
+  if (isLost === isNowLost) return
+  isLost = isNowLost
   // Otherwise, pending reads would wait until the timeout of the browser.
-  if (!next) for (const read of pendingReads) read.abort()
+  if (!isNowLost) for (const read of pendingReads) read.abort()
   for (const listener of listeners) listener()
 }
 

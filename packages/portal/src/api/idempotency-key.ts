@@ -16,8 +16,8 @@ export interface IdempotentCall {
 /** Chooses the idempotency key of a POST: the key of the same recent POST if its outcome is unknown, else a new one. */
 export async function withIdempotencyKey(request: Request): Promise<IdempotentCall> {
   const digest = await digestOf(request.clone())
-  const pending = pendingKeys.get(digest)
-  const key = pending !== undefined && Date.now() - pending.atMs < retryWindowMs ? pending.key : newKey()
+  const pendingKey = pendingKeys.get(digest)
+  const key = pendingKey !== undefined && Date.now() - pendingKey.atMs < retryWindowMs ? pendingKey.key : newKey()
   const settle = (response: Response | undefined): void => {
     // After a server error the request may have been executed, so a retry must use the same key.
     if (response === undefined || response.status >= 500) pendingKeys.set(digest, { key, atMs: Date.now() })

@@ -1,11 +1,11 @@
 import { language } from '../lib/language.ts'
 
-/** Returns at most five round tick values, from 0 to at least `highest`. */
-export function countTicks(highest: number): number[] {
-  const minStep = Math.max(1, highest / 4)
+/** Returns at most five round tick values, from 0 to at least `highestCount`. */
+export function countTicks(highestCount: number): number[] {
+  const minStep = Math.max(1, highestCount / 4)
   const size = 10 ** Math.floor(Math.log10(minStep))
   const step = [1, 2, 5, 10].map((factor) => factor * size).find((each) => each >= minStep) ?? minStep
-  const count = Math.max(1, Math.ceil(highest / step))
+  const count = Math.max(1, Math.ceil(highestCount / step))
   return Array.from({ length: count + 1 }, (_, index) => index * step)
 }
 
@@ -23,11 +23,11 @@ export function timeTicks(fromMs: number, toMs: number, maxIntervals: number): n
   tick.setHours(0, 0, 0, 0)
   const ticks: number[] = []
   // Calendar steps keep ticks at midnight on days with 23 or 25 hours.
-  for (let at = tick.getTime(); at <= toMs; at = tick.getTime()) {
-    if (at >= fromMs) ticks.push(at)
+  for (let atMs = tick.getTime(); atMs <= toMs; atMs = tick.getTime()) {
+    if (atMs >= fromMs) ticks.push(atMs)
     if (step < 24) tick.setHours(tick.getHours() + step)
     else tick.setDate(tick.getDate() + step / 24)
-    if (tick.getTime() <= at) break
+    if (tick.getTime() <= atMs) break
   }
   return ticks
 }

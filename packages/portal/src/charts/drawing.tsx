@@ -23,9 +23,9 @@ export function Drawing({ shape, series, points, stepMinutes, width, height, mar
   const stepMs = stepMinutes * 60_000
   const { left, step } = stepsOf(width, points.length)
   const ticks = countTicks(maxValue(points))
-  const max = ticks.at(-1) ?? 1
+  const maxTick = ticks.at(-1) ?? 1
   const bottom = height - margins.bottom
-  const yOf = (value: number) => bottom - (value / max) * (bottom - margins.top)
+  const yOf = (value: number) => bottom - (value / maxTick) * (bottom - margins.top)
   const startMs = points[0]?.atMs ?? 0
   const xOf = (atMs: number) => left + ((atMs - startMs) / stepMs) * step
   const endMs = startMs + points.length * stepMs
@@ -50,7 +50,7 @@ export function Drawing({ shape, series, points, stepMinutes, width, height, mar
         <path
           key={name}
           className={classes(styles['shape'], styles[variant])}
-          d={(shape === 'areas' ? areas : bars)(points, index, { left, step, yOf })}
+          d={(shape === 'areas' ? areasPath : barsPath)(points, index, { left, step, yOf })}
         />
       ))}
       {markedIndex !== undefined && (
@@ -74,23 +74,23 @@ interface Scale {
 
 // Returns the bottom and top edge of a series at a point, in pixels.
 function edges(values: readonly number[], index: number, yOf: Scale['yOf']): [bottom: string, top: string] {
-  const all = stackedTops(values)
-  return [yOf(all[index - 1] ?? 0).toFixed(1), yOf(all[index] ?? 0).toFixed(1)]
+  const tops = stackedTops(values)
+  return [yOf(tops[index - 1] ?? 0).toFixed(1), yOf(tops[index] ?? 0).toFixed(1)]
 }
 
-function bars(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
+function barsPath(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
   const gap = step > 4 ? 1 : 0
   return points
-    .map(({ values }, at) => {
+    .map(({ values }, pointIndex) => {
       if (!values?.[index]) return ''
       const [bottom, top] = edges(values, index, yOf)
-      return `M${(left + at * step).toFixed(1)} ${bottom}V${top}h${(step - gap).toFixed(1)}V${bottom}z`
+      return `M${(left + pointIndex * step).toFixed(1)} ${bottom}V${top}h${(step - gap).toFixed(1)}V${bottom}z`
     })
     .join('')
 }
 
 // Areas have steps instead of slopes, because a status changes at one moment. Unknown values leave a gap.
-function areas(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
+function areasPath(points: readonly ChartPoint[], index: number, { left, step, yOf }: Scale): string {
   let path = ''
   for (let from = 0; from < points.length; from++) {
     let to = from

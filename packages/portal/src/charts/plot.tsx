@@ -11,20 +11,20 @@ export function Plot({ label, shape, series, points, stepMinutes }: ChartData) {
   const frame = useRef<HTMLDivElement>(null)
   const { width, height } = useSize(frame)
   const [markedIndex, setMarkedIndex] = useState<number>()
-  const last = points.length - 1
-  const at = Math.min(markedIndex ?? last, last)
+  const lastIndex = points.length - 1
+  const shownIndex = Math.min(markedIndex ?? lastIndex, lastIndex)
   const { left, step } = stepsOf(width, points.length)
 
   const onPointerMove = ({ clientX, currentTarget }: PointerEvent) => {
     const x = clientX - currentTarget.getBoundingClientRect().left - left
-    setMarkedIndex(Math.min(last, Math.max(0, Math.floor(x / step))))
+    setMarkedIndex(Math.min(lastIndex, Math.max(0, Math.floor(x / step))))
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    const next = nextPoint(event.key, at, last)
+    const nextIndex = nextPoint(event.key, shownIndex, lastIndex)
     if (event.key === 'Escape') setMarkedIndex(undefined)
-    if (next === undefined) return
+    if (nextIndex === undefined) return
     event.preventDefault()
-    setMarkedIndex(next)
+    setMarkedIndex(nextIndex)
   }
   return (
     <div
@@ -34,41 +34,45 @@ export function Plot({ label, shape, series, points, stepMinutes }: ChartData) {
       tabIndex={0}
       aria-label={`${label}: point in time`}
       aria-valuemin={0}
-      aria-valuemax={last}
-      aria-valuenow={at}
-      aria-valuetext={textOf(points[at], series, stepMinutes)}
+      aria-valuemax={lastIndex}
+      aria-valuenow={shownIndex}
+      aria-valuetext={textOf(points[shownIndex], series, stepMinutes)}
       onKeyDown={onKeyDown}
       onPointerMove={onPointerMove}
       onPointerLeave={() => setMarkedIndex(undefined)}
-      onFocus={() => setMarkedIndex(at)}
+      onFocus={() => setMarkedIndex(shownIndex)}
       onBlur={() => setMarkedIndex(undefined)}
     >
       {width > 0 && (
         <Drawing
           {...{ shape, series, points, stepMinutes, width, height }}
-          markedIndex={markedIndex === undefined ? undefined : at}
+          markedIndex={markedIndex === undefined ? undefined : shownIndex}
         />
       )}
       {markedIndex !== undefined && (
-        <Tooltip x={left + (at + 0.5) * step} isLeft={at > last / 2} {...{ point: points[at], series, stepMinutes }} />
+        <Tooltip
+          x={left + (shownIndex + 0.5) * step}
+          isLeft={shownIndex > lastIndex / 2}
+          {...{ point: points[shownIndex], series, stepMinutes }}
+        />
       )}
     </div>
   )
 }
 
-function nextPoint(key: string, at: number, last: number): number | undefined {
+function nextPoint(key: string, index: number, lastIndex: number): number | undefined {
   const steps: Record<string, number> = {
-    ArrowLeft: at - 1,
-    ArrowDown: at - 1,
-    ArrowRight: at + 1,
-    ArrowUp: at + 1,
-    PageDown: at - pageSteps,
-    PageUp: at + pageSteps,
+    ArrowLeft: index - 1,
+    ArrowDown: index - 1,
+    ArrowRight: index + 1,
+    ArrowUp: index + 1,
+    PageDown: index - pageSteps,
+    PageUp: index + pageSteps,
     Home: 0,
-    End: last,
+    End: lastIndex,
   }
-  const next = steps[key]
-  return next === undefined ? undefined : Math.min(last, Math.max(0, next))
+  const nextIndex = steps[key]
+  return nextIndex === undefined ? undefined : Math.min(lastIndex, Math.max(0, nextIndex))
 }
 
 type PointProps = Pick<ChartData, 'series' | 'stepMinutes'> & { point: ChartData['points'][number] | undefined }
@@ -76,8 +80,8 @@ type PointProps = Pick<ChartData, 'series' | 'stepMinutes'> & { point: ChartData
 function textOf(point: PointProps['point'], series: PointProps['series'], stepMinutes: number): string {
   if (point === undefined) return 'Nothing'
   const { atMs, values } = point
-  const counts = values ? series.map(({ name }, index) => `${values[index] ?? 0} ${name}`).join(', ') : 'unknown'
-  return `${spanText(atMs, stepMinutes)}: ${counts}`
+  const countsText = values ? series.map(({ name }, index) => `${values[index] ?? 0} ${name}`).join(', ') : 'unknown'
+  return `${spanText(atMs, stepMinutes)}: ${countsText}`
 }
 
 // The tooltip is placed on the side that has more space.

@@ -4,8 +4,8 @@
 export const maxLocalTime = '9999-12-31T23:59'
 
 /** Returns the ISO 8601 time of a field, or '' if the field is empty or invalid. */
-export function isoTime(local: string): string {
-  const atMs = Date.parse(local)
+export function isoTime(localText: string): string {
+  const atMs = Date.parse(localText)
   return Number.isNaN(atMs) ? '' : new Date(atMs).toISOString()
 }
 

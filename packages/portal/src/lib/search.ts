@@ -22,11 +22,11 @@ export const oneOfIn = <const Value extends string>(
   values: readonly Value[],
 ): Value | undefined => values.find((value) => value === search[name])
 
-export type Defined<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
+export type WithoutUndefined<Values> = { [Name in keyof Values]?: Exclude<Values[Name], undefined> }
 
-export const withoutUndefined = <Values extends Record<string, unknown>>(values: Values): Defined<Values> =>
+export const withoutUndefined = <Values extends Record<string, unknown>>(values: Values): WithoutUndefined<Values> =>
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- undefined values are removed
-  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as WithoutUndefined<Values>
 
 /** Returns a validator of search parameters that accepts these text parameters. */
 export const textParams =

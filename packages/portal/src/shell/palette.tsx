@@ -119,13 +119,13 @@ export function useCommands(text: string): { groups: CommandGroup[]; isSearching
     return { id: `${source} ${id}`, label, icon, opensPage: true, run: () => void navigate({ to: route }) }
   })
   const terms = text.toLowerCase().split(/\s+/)
-  const matching = (commands: readonly Command[]) => commands.filter(({ label }) => matches(label, terms))
+  const matchingCommands = (commands: readonly Command[]) => commands.filter(({ label }) => matches(label, terms))
   const clusters = useClusters(text, permissions.includes('clusters:read'), navigate)
   const jobs = useRecentJobs(terms, text.trim() !== '' && permissions.includes('jobs:read'), navigate)
   const groups = [
     { value: 'By id', items: commandsById(text, navigate) },
-    { value: 'Pages', items: matching(pages) },
-    { value: 'Actions', items: matching(actions(permissions, navigate, signOut)) },
+    { value: 'Pages', items: matchingCommands(pages) },
+    { value: 'Actions', items: matchingCommands(actionCommands(permissions, navigate, signOut)) },
     { value: 'Clusters', items: clusters.items },
     { value: 'Recent jobs', items: jobs },
   ]
@@ -143,7 +143,7 @@ const actionCommand = (label: string, icon: string, run: () => unknown): Command
   return { id: label, label, icon, run: () => void run() }
 }
 
-function actions(permissions: readonly Permission[], navigate: Navigate, signOut: () => void): Command[] {
+function actionCommands(permissions: readonly Permission[], navigate: Navigate, signOut: () => void): Command[] {
   const ifPermitted = (permission: Permission, command: Command) => (permissions.includes(permission) ? [command] : [])
   const pageCommand = (label: string, icon: string, to: NonNullable<LinkProps['to']>): Command => {
     return { id: label, label, icon, opensPage: true, run: () => void navigate({ to }) }
@@ -207,8 +207,8 @@ function useClusters(text: string, mayRead: boolean, navigate: Navigate) {
   })
   const results = isEnabled && search !== '' ? (query.data?.items ?? []) : []
   // Results of the previous text must not be opened by the Enter key.
-  const matching = results.filter(({ name }) => normalise(name).includes(normalise(term)))
-  const items = matching.map(({ id, name, status }): Command => {
+  const matchingClusters = results.filter(({ name }) => normalise(name).includes(normalise(term)))
+  const items = matchingClusters.map(({ id, name, status }): Command => {
     const run = () => void navigate({ to: '/clusters/$clusterId', params: { clusterId: id } })
     return { id, label: `${name} (${status})`, icon: 'server', opensPage: true, run }
   })

@@ -60,15 +60,17 @@ function PaletteButton() {
 const maxCount = 99
 
 function NotificationBell() {
-  const unread = useUnreadCount()
+  const unreadCount = useUnreadCount()
   return (
     <Link
       to="/notifications"
       className={styles['bell']}
-      aria-label={unread > 0 ? `Notifications, ${unread} unread` : 'Notifications'}
+      aria-label={unreadCount > 0 ? `Notifications, ${unreadCount} unread` : 'Notifications'}
     >
       <Bell size={18} aria-hidden />
-      {unread > 0 && <span className={styles['count']}>{unread > maxCount ? `${maxCount}+` : unread}</span>}
+      {unreadCount > 0 && (
+        <span className={styles['count']}>{unreadCount > maxCount ? `${maxCount}+` : unreadCount}</span>
+      )}
     </Link>
   )
 }

@@ -118,12 +118,12 @@ function useCompletionList(
     show(true)
     onChoose(text)
   }
-  const type = (text: string) => {
+  const typeText = (text: string) => {
     show(true)
     onChange(text)
   }
-  const move = (by: 1 | -1) =>
-    show(true, active === undefined ? (by === 1 ? 0 : items.length - 1) : rotate(active + by))
+  const move = (delta: 1 | -1) =>
+    show(true, active === undefined ? (delta === 1 ? 0 : items.length - 1) : rotate(active + delta))
   const rotate = (index: number) => (index + items.length) % items.length
   const actions: Record<string, (() => void) | undefined> = {
     ...(items.length > 0 && { ArrowDown: () => move(1), ArrowUp: () => move(-1) }),
@@ -145,5 +145,5 @@ function useCompletionList(
     event.stopPropagation()
     action()
   }
-  return { isOpen, active, choose, type, onKeyDown, open: () => show(true), close: () => show(false) }
+  return { isOpen, active, choose, type: typeText, onKeyDown, open: () => show(true), close: () => show(false) }
 }

@@ -24,8 +24,8 @@ function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTabl
     cursorQuery(queryKey, fetchPage),
   )
   const isOffline = useIsOffline()
-  const [first] = data?.pages ?? []
-  if (first === undefined)
+  const [firstPage] = data?.pages ?? []
+  if (firstPage === undefined)
     return error === null || isOffline ? (
       <Loading what={table.label.toLowerCase()} />
     ) : (
@@ -33,8 +33,8 @@ function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTabl
     )
   const rows = data?.pages.flatMap(({ items }) => items) ?? []
   if (rows.length === 0 && !hasNextPage) return empty
-  const total = hasNextPage ? Math.max(first.totalCount, rows.length) : rows.length
-  const isExact = !hasNextPage || first.searchedAll !== false
+  const total = hasNextPage ? Math.max(firstPage.totalCount, rows.length) : rows.length
+  const isExact = !hasNextPage || firstPage.searchedAll !== false
   const fetchMore = () => void (hasNextPage && !isFetching && error === null && fetchNextPage())
   return (
     <div className={styles['paged']}>
@@ -45,7 +45,7 @@ function Rows<Row>({ queryKey, fetchPage, summary, empty, ...table }: CursorTabl
         {...table}
         count={rows.length}
         rowAt={(index) => rows[index]}
-        onRange={(_, last) => last >= rows.length - marginRows && fetchMore()}
+        onRange={(_, lastIndex) => lastIndex >= rows.length - marginRows && fetchMore()}
       />
       {error !== null && !isOffline && <ErrorNote error={error} onRetry={() => void fetchNextPage()} />}
       {hasNextPage && (

@@ -58,7 +58,7 @@ class Part {
   /** Whether the draft is kept when the user opens another page. */
   readonly isKept: boolean
   readonly #key: string | undefined
-  #saved = ''
+  #savedText = ''
   #current = ''
 
   constructor(name: string, isKept: boolean) {
@@ -74,20 +74,20 @@ class Part {
     return value
   }
 
-  start(saved: unknown): void {
-    this.#saved = JSON.stringify(saved) ?? ''
+  start(savedValue: unknown): void {
+    this.#savedText = JSON.stringify(savedValue) ?? ''
   }
 
   /** Records a value. `draft` is the part of the value that may be stored. */
   update(value: unknown, draft = value): void {
     this.#current = JSON.stringify(value) ?? ''
-    if (this.#current === this.#saved) return this.forget()
+    if (this.#current === this.#savedText) return this.forget()
     changedParts.add(this)
     this.#store(draft)
   }
 
   accept(): void {
-    this.#saved = this.#current
+    this.#savedText = this.#current
     this.forget()
   }
 
@@ -111,12 +111,12 @@ class Part {
  * Like `useState`, for input of a form that is not in a named field. The value survives a reload like the fields of
  * `Form`.
  */
-export function useDraft<Value>(name: string, saved: Value, { isKept = false } = {}) {
+export function useDraft<Value>(name: string, savedValue: Value, { isKept = false } = {}) {
   const [part] = useState(() => new Part(name, isKept))
   const [value, setValue] = useState<Value>(() => {
-    part.start(saved)
+    part.start(savedValue)
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this hook stores values under this key
-    return (part.readStored() ?? saved) as Value
+    return (part.readStored() ?? savedValue) as Value
   })
   useEffect(() => part.update(value), [part, value])
   useEffect(() => () => part.leave(), [part])

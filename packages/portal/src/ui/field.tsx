@@ -18,7 +18,8 @@ interface FieldProps {
 // Connects label, control, hint and error for screen readers.
 function Field({ name, label, hint, isOptional, check, children }: FieldProps & { children: ReactNode }) {
   const validate =
-    check && ((value: unknown, all: Record<string, unknown>) => check(typeof value === 'string' ? value : '', all))
+    check &&
+    ((value: unknown, allValues: Record<string, unknown>) => check(typeof value === 'string' ? value : '', allValues))
   return (
     <Base.Root name={name} className={styles['field']} validationMode="onSubmit" validate={validate}>
       <Base.Label className={styles['label']}>
@@ -143,16 +144,16 @@ interface CheckGroupProps<Value extends string> {
   hint?: ReactNode
   choices: readonly Choice<Value>[]
   chosen: readonly Value[]
-  onChange: (chosen: Value[]) => void
+  onChange: (chosenValues: Value[]) => void
   problem?: string | undefined
 }
 
 export function CheckGroup<Value extends string>(props: CheckGroupProps<Value>) {
   const { label, hint, choices, chosen, onChange, problem } = props
   const id = useId()
-  const isChosen = new Set(chosen)
+  const chosenSet = new Set(chosen)
   const choose = (value: Value, isChecked: boolean) =>
-    onChange(choices.map((choice) => choice.value).filter((each) => (each === value ? isChecked : isChosen.has(each))))
+    onChange(choices.map((choice) => choice.value).filter((each) => (each === value ? isChecked : chosenSet.has(each))))
   return (
     <fieldset className={styles['group']} aria-describedby={id}>
       <legend className={styles['label']}>{label}</legend>
@@ -161,7 +162,7 @@ export function CheckGroup<Value extends string>(props: CheckGroupProps<Value>) 
           key={value}
           label={text}
           hint={more}
-          checked={isChosen.has(value)}
+          checked={chosenSet.has(value)}
           disabled={isDisabled}
           onChange={(isChecked) => choose(value, isChecked)}
         />

@@ -23,27 +23,27 @@ interface ShownRow {
 
 /** Finds the rows of a list that are shown. Rows that are not loaded are shown one by one. */
 export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expandedKeys }: FoldedRowsOptions<Row>) {
-  const shown: ShownRow[] = []
-  let first: ShownRow | undefined
-  let newer: Row | undefined
+  const shownRows: ShownRow[] = []
+  let firstRow: ShownRow | undefined
+  let newerRow: Row | undefined
   let end = 0
   const limit = isFolded === undefined ? 0 : total
-  for (let row; end < limit && (row = rowAt(end)) !== undefined; newer = row, end++) {
-    if (first !== undefined && newer !== undefined && isFolded?.(row, newer)) {
-      first.count += 1
-      if (expandedKeys.has(first.key)) shown.push({ index: end, key: '', count: 0 })
+  for (let row; end < limit && (row = rowAt(end)) !== undefined; newerRow = row, end++) {
+    if (firstRow !== undefined && newerRow !== undefined && isFolded?.(row, newerRow)) {
+      firstRow.count += 1
+      if (expandedKeys.has(firstRow.key)) shownRows.push({ index: end, key: '', count: 0 })
     } else {
-      first = { index: end, key: rowKey(row), count: 0 }
-      shown.push(first)
+      firstRow = { index: end, key: rowKey(row), count: 0 }
+      shownRows.push(firstRow)
     }
   }
-  const hiddenCount = end - shown.length
+  const hiddenCount = end - shownRows.length
   return {
     hiddenCount,
     /** Returns the index in the full list for a position among the shown rows. */
-    indexOf: (position: number): number => shown[position]?.index ?? position + hiddenCount,
+    indexOf: (position: number): number => shownRows[position]?.index ?? position + hiddenCount,
     foldAt: (position: number, toggle: (key: string) => void): Fold | undefined => {
-      const { key = '', count = 0 } = shown[position] ?? {}
+      const { key = '', count = 0 } = shownRows[position] ?? {}
       return count === 0 ? undefined : { count, isOpen: expandedKeys.has(key), toggle: () => toggle(key) }
     },
   }

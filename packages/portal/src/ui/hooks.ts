@@ -6,12 +6,12 @@ const pauseMs = 250
 
 /** Returns the value once it has not changed for 250 ms, so that not every keystroke causes a request. */
 export function useDebounced<Value>(value: Value): Value {
-  const [settled, setSettled] = useState(value)
+  const [settledValue, setSettledValue] = useState(value)
   useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), pauseMs)
+    const timer = setTimeout(() => setSettledValue(value), pauseMs)
     return () => clearTimeout(timer)
   }, [value])
-  return settled
+  return settledValue
 }
 
 /** Moves the focus to the first field of an element on mount, or to its submit button if it has no field. */
@@ -30,13 +30,13 @@ export function useFirstField<Element extends HTMLElement>(fields = 'input, sele
  * keeps the page; the function can be called again.
  */
 export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
-  const [loaded, setLoaded] = useState<{ part: Part }>()
+  const [loadedPart, setLoadedPart] = useState<{ part: Part }>()
   const fetchPart = () =>
     void load().then(
-      (part) => setLoaded({ part }),
+      (part) => setLoadedPart({ part }),
       (cause: unknown) => showErrorToast(failure, ApiError.unreachable(cause)),
     )
-  return [loaded?.part, fetchPart] as const
+  return [loadedPart?.part, fetchPart] as const
 }
 
 /** Scrolls an element into view. It is for the `ref` of an element that must be visible when it appears. */

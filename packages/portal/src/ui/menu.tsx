@@ -28,6 +28,12 @@ export function Menu(props: MenuProps) {
     open()
   }
   if (popup) return <popup.OpenedMenu {...props} />
-  const closed = { 'aria-haspopup': 'menu', 'aria-expanded': false }
-  return cloneElement(props.trigger, { ...closed, onKeyDown, onClick: open, onPointerEnter: prepare, onFocus: prepare })
+  const closedAttributes = { 'aria-haspopup': 'menu', 'aria-expanded': false }
+  return cloneElement(props.trigger, {
+    ...closedAttributes,
+    onKeyDown,
+    onClick: open,
+    onPointerEnter: prepare,
+    onFocus: prepare,
+  })
 }

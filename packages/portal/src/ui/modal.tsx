@@ -20,9 +20,9 @@ export function Modal({ title, onCancel, isCovering = false, children }: ModalPr
   const id = useId()
   const element = useRef<HTMLDialogElement>(null)
   useLayoutEffect(() => {
-    const shown = element.current
-    shown?.showModal()
-    return () => shown?.close()
+    const dialog = element.current
+    dialog?.showModal()
+    return () => dialog?.close()
   }, [])
   return createPortal(
     <dialog

@@ -7,7 +7,7 @@ export interface Overlay {
 
 /** Creates a place where code outside of React components can show content. */
 export function newOverlay(): Overlay {
-  let shown: ReactNode
+  let shownContent: ReactNode
   const listeners = new Set<() => void>()
   const subscribe = (listener: () => void) => {
     listeners.add(listener)
@@ -15,9 +15,9 @@ export function newOverlay(): Overlay {
   }
   return {
     show: (content) => {
-      shown = content
+      shownContent = content
       for (const listener of listeners) listener()
     },
-    useContent: () => useSyncExternalStore(subscribe, () => shown),
+    useContent: () => useSyncExternalStore(subscribe, () => shownContent),
   }
 }

@@ -67,7 +67,7 @@ function Rows<Row>({
         count={total - folded.hiddenCount}
         rowAt={(index) => rowAt(folded.indexOf(index))}
         foldAt={(index) => folded.foldAt(index, toggle)}
-        onRange={(first, last) => onRange(folded.indexOf(first), folded.indexOf(last))}
+        onRange={(firstIndex, lastIndex) => onRange(folded.indexOf(firstIndex), folded.indexOf(lastIndex))}
         isStuck={failures.length > 0}
       />
       {notes.length > 0 && <div className={styles['failures']}>{notes}</div>}

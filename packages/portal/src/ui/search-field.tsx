@@ -12,18 +12,18 @@ interface SearchFieldProps extends Pick<InputProps, 'label' | 'placeholder' | 'm
 /** A search field that follows the URL. The text is applied after a pause in typing. */
 export function SearchField({ name = 'search', search, onChange, ...rest }: SearchFieldProps) {
   const [draft, setDraft] = useState<string>()
-  const [applied, setApplied] = useState<string>()
-  const [known, setKnown] = useState(search)
+  const [appliedSearch, setAppliedSearch] = useState<string>()
+  const [knownSearch, setKnownSearch] = useState(search)
   const [pathname] = useState(() => location.pathname)
-  if (search !== known) {
-    setKnown(search)
+  if (search !== knownSearch) {
+    setKnownSearch(search)
     // A change of the URL must not overwrite newer input.
-    if (search !== applied) setDraft(undefined)
+    if (search !== appliedSearch) setDraft(undefined)
   }
   const apply = useEffectEvent((text: string | undefined) => {
     // The page stays mounted while a clicked link loads another one. The search must not undo that navigation.
     if (location.pathname !== pathname) return
-    setApplied(text)
+    setAppliedSearch(text)
     if ((text ?? '') !== (search ?? '')) onChange(text)
   })
   useEffect(() => {

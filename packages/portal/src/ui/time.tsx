@@ -17,7 +17,7 @@ const steps = [
 // Times at least 30 days away are shown as a date.
 function relativeText(atMs: number, nowMs: number): string {
   const seconds = Math.round((atMs - nowMs) / 1000)
-  const step = steps.find(([below]) => Math.abs(seconds) < below)
+  const step = steps.find(([limitSeconds]) => Math.abs(seconds) < limitSeconds)
   if (step === undefined) return absoluteFormat.format(atMs)
   const [, unit, size] = step
   return relativeFormat.format(Math.round(seconds / size), unit)

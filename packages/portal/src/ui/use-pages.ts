@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { pollEvery } from '../api/query.ts'
 
 /** Rows per request, which is the maximum of the API. */
-export const pageRows = 100
+export const rowsPerPage = 100
 
 export interface PageOf<Row> {
   items: Row[]
@@ -16,7 +16,8 @@ export interface PageSource<Row> {
   /** Contains all values that the rows depend on. */
   queryKey: QueryKey
   /**
-   * Fetches a page of `pageRows` rows. Pages are numbered from 1. The signal aborts when the page scrolls out of view.
+   * Fetches a page of `rowsPerPage` rows. Pages are numbered from 1. The signal aborts when the page scrolls out of
+   * view.
    */
   fetchPage: (page: number, signal: AbortSignal) => Promise<PageOf<Row>>
   /** Polling interval of the visible pages; undefined to disable polling. */
@@ -46,26 +47,27 @@ export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<R
     })),
   })
   const [total, setTotal] = useState<number>()
-  const newest = results.reduce<(typeof results)[number] | undefined>(
-    (best, each) => (each.data !== undefined && each.dataUpdatedAt > (best?.dataUpdatedAt ?? -1) ? each : best),
+  const newestResult = results.reduce<(typeof results)[number] | undefined>(
+    (latestResult, each) =>
+      each.data !== undefined && each.dataUpdatedAt > (latestResult?.dataUpdatedAt ?? -1) ? each : latestResult,
     undefined,
   )
-  if (newest?.data !== undefined && newest.data.totalCount !== total) setTotal(newest.data.totalCount)
+  if (newestResult?.data !== undefined && newestResult.data.totalCount !== total) setTotal(newestResult.data.totalCount)
 
   const rowAt = (index: number): Row | undefined =>
-    client.getQueryData<PageOf<Row>>(keyOf(Math.floor(index / pageRows) + 1))?.items[index % pageRows]
-  const failures = results.flatMap(({ error, refetch }, at): PageFailure[] =>
-    error === null ? [] : [{ page: pageNumbers[at] ?? 1, error, retry: () => void refetch() }],
+    client.getQueryData<PageOf<Row>>(keyOf(Math.floor(index / rowsPerPage) + 1))?.items[index % rowsPerPage]
+  const failures = results.flatMap(({ error, refetch }, index): PageFailure[] =>
+    error === null ? [] : [{ page: pageNumbers[index] ?? 1, error, retry: () => void refetch() }],
   )
-  return { total, isPartial: newest?.data?.searchedAll === false, rowAt, failures, onRange }
+  return { total, isPartial: newestResult?.data?.searchedAll === false, rowAt, failures, onRange }
 }
 
 // Scrolling changes the visible pages quickly, so a change takes effect after a pause.
 function useSettledPages() {
   const [pageNumbers, setPageNumbers] = useState<readonly number[]>([1])
   const next = useRef({ pages: '', timer: 0 })
-  const onRange = useCallback((first: number, last: number) => {
-    const pages = pagesOf(first, last)
+  const onRange = useCallback((firstIndex: number, lastIndex: number) => {
+    const pages = pagesOf(firstIndex, lastIndex)
     if (next.current.pages === pages.join()) return
     clearTimeout(next.current.timer)
     next.current = { pages: pages.join(), timer: window.setTimeout(() => setPageNumbers(pages), pauseMs) }
@@ -83,8 +85,8 @@ function useSettledPages() {
 /** Rows outside of the window that are fetched in advance. */
 export const marginRows = 20
 
-function pagesOf(first: number, last: number): number[] {
-  const from = Math.floor(Math.max(0, first - marginRows) / pageRows)
-  const to = Math.floor((last + marginRows) / pageRows)
-  return Array.from({ length: to - from + 1 }, (_, at) => from + at + 1)
+function pagesOf(firstIndex: number, lastIndex: number): number[] {
+  const firstPage = Math.floor(Math.max(0, firstIndex - marginRows) / rowsPerPage)
+  const lastPage = Math.floor((lastIndex + marginRows) / rowsPerPage)
+  return Array.from({ length: lastPage - firstPage + 1 }, (_, index) => firstPage + index + 1)
 }

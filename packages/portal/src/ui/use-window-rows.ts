@@ -27,7 +27,7 @@ export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
   const list = useRef<HTMLDivElement>(null)
   const { topPx, remPx, isNarrow } = useBox(list, minRem)
   const rowPx = Math.round((isNarrow ? height.narrow : height.wide) * remPx)
-  const [focused, setFocused] = useState<number>()
+  const [focusedIndex, setFocusedIndex] = useState<number>()
   // oxlint-disable-next-line react/incompatible-library -- the result is not memoized
   const virtualizer = useWindowVirtualizer({
     count,
@@ -36,20 +36,20 @@ export function useWindowRows({ count, height, minRem, keyAt }: RowsOptions) {
     scrollMargin: topPx,
     scrollPaddingStart: headerRem * remPx,
     // The focused row stays mounted outside of the window, because unmounting it would lose the focus.
-    rangeExtractor: (range) => withIndex(defaultRangeExtractor(range), focused, count),
+    rangeExtractor: (range) => withIndex(defaultRangeExtractor(range), focusedIndex, count),
   })
   useLayoutEffect(() => virtualizer.measure(), [virtualizer, rowPx])
   useAnchor({ keyAt, rowPx, headPx: topPx - headerRem * remPx })
   const focusRow = useRowFocus(list, (index) => virtualizer.scrollToIndex(index, { align: 'auto' }))
   useListEvents(list, {
-    onFocus: setFocused,
+    onFocus: setFocusedIndex,
     onKey: (event) => {
-      const next = nextRow(event, focused, count)
-      if (next === undefined) return
+      const nextIndex = nextRow(event, focusedIndex, count)
+      if (nextIndex === undefined) return
       event.preventDefault()
       // The focused button would otherwise handle the same key, for example to open its menu.
       event.stopPropagation()
-      focusRow(next)
+      focusRow(nextIndex)
     },
   })
   return { list, isNarrow, virtualizer, topPx }
@@ -98,8 +98,8 @@ function useBox(list: { current: HTMLElement | null }, minRem: number): Box {
       if (list.current === null) return
       const { top, width } = list.current.getBoundingClientRect()
       const remPx = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
-      const next = { topPx: Math.round(top + scrollY), remPx, isNarrow: width < minRem * remPx }
-      setBox((last) => (JSON.stringify(last) === JSON.stringify(next) ? last : next))
+      const nextBox = { topPx: Math.round(top + scrollY), remPx, isNarrow: width < minRem * remPx }
+      setBox((lastBox) => (JSON.stringify(lastBox) === JSON.stringify(nextBox) ? lastBox : nextBox))
     }
     measure()
     const observer = new ResizeObserver(measure)
@@ -117,8 +117,8 @@ function useRowFocus(list: { current: HTMLElement | null }, show: (index: number
   const move = () => {
     const row = list.current?.querySelector<HTMLElement>(`[data-index="${target.current}"]`)
     if (!row) return
-    const inside = row.querySelector<HTMLElement>('a') ?? row.querySelector<HTMLElement>('button, input')
-    ;(inside ?? row).focus({ preventScroll: true })
+    const focusTarget = row.querySelector<HTMLElement>('a') ?? row.querySelector<HTMLElement>('button, input')
+    ;(focusTarget ?? row).focus({ preventScroll: true })
     if (row.dataset['blank'] === undefined) target.current = undefined
   }
   useEffect(() => {
@@ -165,11 +165,11 @@ const maxAnchorDistance = 100
 function useAnchor({ keyAt, rowPx, headPx }: AnchorOptions): void {
   const anchor = useRef<{ index: number; key: string }>(undefined)
   useLayoutEffect(() => {
-    const first = Math.ceil((scrollY - headPx) / rowPx)
-    const previous = anchor.current
-    const moved = previous === undefined || first <= 0 ? 0 : movedBy(previous, keyAt)
-    if (moved !== 0) scrollBy({ top: moved * rowPx, behavior: 'instant' })
-    const index = first + moved
+    const firstIndex = Math.ceil((scrollY - headPx) / rowPx)
+    const previousAnchor = anchor.current
+    const movedRows = previousAnchor === undefined || firstIndex <= 0 ? 0 : movedBy(previousAnchor, keyAt)
+    if (movedRows !== 0) scrollBy({ top: movedRows * rowPx, behavior: 'instant' })
+    const index = firstIndex + movedRows
     const key = index > 0 ? keyAt(index) : undefined
     anchor.current = key === undefined ? undefined : { index, key }
   })

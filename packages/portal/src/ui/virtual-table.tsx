@@ -58,7 +58,7 @@ interface VirtualTableProps<Row> extends VirtualVariant<Row> {
   /** Returns the rows that are folded into a row. */
   foldAt?: (index: number) => Fold | undefined
   /** Called with the indexes of the first and the last rendered row. */
-  onRange?: (first: number, last: number) => void
+  onRange?: (firstIndex: number, lastIndex: number) => void
   /** Whether missing rows could not be loaded. The table is then not marked as busy. */
   isStuck?: boolean
 }
@@ -125,7 +125,7 @@ export function VirtualTable<Row>({
                 style={{
                   blockSize: size,
                   transform: `translateY(${start - topPx}px)`,
-                  ...(!isNarrow && { gridTemplateColumns: tracks(columns) }),
+                  ...(!isNarrow && { gridTemplateColumns: gridTemplate(columns) }),
                 }}
               >
                 {isNarrow ? (
@@ -149,9 +149,9 @@ export function VirtualTable<Row>({
 
 // Pages that were fetched at different times may contain the same row.
 function uniqueKey(usedKeys: Set<string>, key: string, index: number): string {
-  const fresh = usedKeys.has(key) ? `${key} ${index}` : key
-  usedKeys.add(fresh)
-  return fresh
+  const unusedKey = usedKeys.has(key) ? `${key} ${index}` : key
+  usedKeys.add(unusedKey)
+  return unusedKey
 }
 
 /** A link that covers its whole row. Other controls of the row still receive clicks. */
@@ -161,7 +161,7 @@ export const RowLink = ({ children, ...rest }: LinkProps & { children: ReactNode
   </Link>
 )
 
-const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
+const gridTemplate = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
 
 const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string }): string =>
   title || (hiddenTitle ?? 'Actions')
@@ -175,7 +175,12 @@ interface HeadProps<Row> {
 // With two lines per row the column heads do not apply, so they are only for screen readers.
 const Head = <Row,>({ columns, isNarrow, sorting }: HeadProps<Row>) => (
   <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
-    <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>
+    <div
+      role="row"
+      aria-rowindex={1}
+      className={styles['heads']}
+      style={{ gridTemplateColumns: gridTemplate(columns) }}
+    >
       {columns.map((column) => (
         <div
           key={nameOf(column)}
@@ -217,12 +222,12 @@ function useRestoredFocus<Place extends HTMLElement>(key: string): RefObject<Pla
 // Changes the order from ascending to descending, and then to the default.
 function SortButton({ title, sort, sorting }: { title: string; sort: string; sorting: Sorting }) {
   const direction = directionOf(sort, sorting)
-  const next = { none: sort, ascending: `-${sort}`, descending: undefined }[direction ?? 'none']
+  const nextSortByDirection = { none: sort, ascending: `-${sort}`, descending: undefined }[direction ?? 'none']
   const Icon = direction === 'descending' ? ArrowDown : ArrowUp
   const button = useRestoredFocus<HTMLButtonElement>(sort)
   const press = () => {
     pressedControl = sort
-    sorting.onChange(next)
+    sorting.onChange(nextSortByDirection)
   }
   return (
     <button ref={button} type="button" className={styles['sort']} onClick={press}>
@@ -283,13 +288,16 @@ const Cells = <Row,>({ columns, ...row }: CellsProps<Row>) =>
 const NarrowCells = <Row,>({ columns, ...row }: CellsProps<Row>) => (
   <>
     <div className={styles['first']}>
-      <Cells columns={(['lead', 'start', 'end'] as const).flatMap((position) => at(columns, position))} {...row} />
+      <Cells
+        columns={(['lead', 'start', 'end'] as const).flatMap((position) => columnsAt(columns, position))}
+        {...row}
+      />
     </div>
     <div className={styles['second']}>
-      <Cells columns={at(columns, undefined)} {...row} />
+      <Cells columns={columnsAt(columns, undefined)} {...row} />
     </div>
   </>
 )
 
-const at = <Row,>(columns: readonly VirtualColumn<Row>[], position: VirtualColumn<Row>['narrow']) =>
+const columnsAt = <Row,>(columns: readonly VirtualColumn<Row>[], position: VirtualColumn<Row>['narrow']) =>
   columns.filter(({ narrow }) => narrow === position)

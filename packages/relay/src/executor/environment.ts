@@ -20,8 +20,8 @@ export const scriptUmask = '022'
 export function interpreterOf(script: string): string[] {
   const [, program, argument] = /^#![ \t]*([^ \t\n]+)[ \t]*([^\n]*)/.exec(script) ?? []
   if (program === undefined) return ['sh']
-  const trimmed = argument?.replace(/[ \t]+$/, '')
-  return trimmed ? [program, trimmed] : [program]
+  const trimmedArgument = argument?.replace(/[ \t]+$/, '')
+  return trimmedArgument ? [program, trimmedArgument] : [program]
 }
 
 /** Returns a problem in the text of a failed script that may have caused the failure, if there is one. */

@@ -39,8 +39,8 @@ function startUnder(parent: string, user: ScriptUser, task: Task): RunningScript
   try {
     ensureWorkFolder(parent, user)
     folder = mkdtempSync(join(parent, `${task.jobId}-`))
-    const running = start(folder, user, task)
-    return { ...running, exitCode: clearAfter(running.exitCode, clear) }
+    const runningScript = start(folder, user, task)
+    return { ...runningScript, exitCode: clearAfter(runningScript.exitCode, clear) }
   } catch (error) {
     void clear()
     return reportFailedStart(error, task)
@@ -76,9 +76,9 @@ function start(folder: string, user: ScriptUser, task: Task): RunningScript {
       detached: true,
       stdio: ['ignore', fifos.writers.stdout, fifos.writers.stderr, 'pipe'],
     })
-    const running = pipeOutput(child, fifos.pipes, task)
+    const runningScript = pipeOutput(child, fifos.pipes, task)
     releaseScript(child)
-    return running
+    return runningScript
   } finally {
     fifos.releaseWriters()
   }

@@ -36,10 +36,10 @@ function start(node: SshNode, task: Task): RunningScript {
   // If the connection breaks while the script is sent, the exit code shows it.
   child.stdin.on('error', () => {})
   child.once('exit', () => child.stdin.destroy())
-  const running = pipeOutput(child, child, task, { request: () => child.stdin.end(), killAfterMs })
+  const runningScript = pipeOutput(child, child, task, { request: () => child.stdin.end(), killAfterMs })
   // `pipeOutput` has recorded the group leader, so the script may start now.
   child.stdin.write(task.script)
-  return running
+  return runningScript
 }
 
 async function isOnline(node: SshNode): Promise<boolean> {

@@ -97,8 +97,8 @@ export function unitText({ node, runAs, slots, name, nodesFile, factsFolder, all
 
 // Escapes `%` and `$`, which have a special meaning in a unit, and quotes the word if necessary.
 function quoteWord(word: string): string {
-  const escaped = word.replaceAll('%', '%%').replaceAll('$', '$$$$')
-  return /^[\w./:@%+,-]+$/.test(word) ? escaped : `"${escaped.replaceAll(/["\\]/g, String.raw`\$&`)}"`
+  const escapedWord = word.replaceAll('%', '%%').replaceAll('$', '$$$$')
+  return /^[\w./:@%+,-]+$/.test(word) ? escapedWord : `"${escapedWord.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 }
 
 /** Returns the text of an environment file. Throws `RangeError` if a value contains a line break or NUL. */

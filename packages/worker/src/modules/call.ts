@@ -48,12 +48,12 @@ export async function callModule(
 }
 
 /** Records published events. Only logs a failure, because the request is complete. */
-async function record(moduleId: string, published: readonly PublishedEvent[]): Promise<void> {
-  if (published.length === 0) return
+async function record(moduleId: string, publishedEvents: readonly PublishedEvent[]): Promise<void> {
+  if (publishedEvents.length === 0) return
   try {
     const module = await findModule(moduleId)
-    if (module !== undefined) await recordPublished(module, published, { atMs: now(), name: newNonce() })
+    if (module !== undefined) await recordPublished(module, publishedEvents, { atMs: now(), name: newNonce() })
   } catch (error) {
-    log('error', 'Failed to record module events', { moduleId, events: published.length, cause: error })
+    log('error', 'Failed to record module events', { moduleId, events: publishedEvents.length, cause: error })
   }
 }

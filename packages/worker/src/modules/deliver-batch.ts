@@ -40,16 +40,16 @@ export async function deliverBatch(
 export async function deliverOne(
   target: DeliveryTarget,
   lease: DeliveryLease,
-  pending: PendingEvent,
+  pendingEvent: PendingEvent,
 ): Promise<DeliveryLease> {
   const { runtime, record } = target
   const { isResponding, published } = await probe(runtime, record.deployment, manifestWithoutChecks(record))
   await recordPublished(record, published, { atMs: now(), name: 'probe' })
   if (!isResponding) return backOff(lease)
-  const { failed, problem, message } = await deliver(target, [pending])
+  const { failed, problem, message } = await deliver(target, [pendingEvent])
   return failed.length === 0
     ? { ...lease, failures: 0 }
-    : countFailure(lease, pending, { weight: problem === undefined ? 1 : 2, message })
+    : countFailure(lease, pendingEvent, { weight: problem === undefined ? 1 : 2, message })
 }
 
 const manifestWithoutChecks = ({ release: { manifest } }: ServingModule) => ({
@@ -93,7 +93,7 @@ async function countFailure(
   return { ...lease, failures: 0 }
 }
 
-const pauseMsAfter = (failures: number): number => Math.min(firstPauseMs * 2 ** failures, maxPauseMs)
+const pauseMsAfter = (failureCount: number): number => Math.min(firstPauseMs * 2 ** failureCount, maxPauseMs)
 
 export const isBackingOff = ({ failures, backOffUntilMs }: DeliveryLease): boolean =>
   isAhead(backOffUntilMs, pauseMsAfter(failures - 1))

@@ -47,16 +47,16 @@ export async function deliverPending(
 
 async function deliverWhileLeased(target: DeliveryTarget, lease: DeliveryLease): Promise<DeliveryLease> {
   const untilMs = elapsedMs() + deliveryLimitMs
-  let current = lease
-  while (!isBackingOff(current) && elapsedMs() < untilMs) {
-    const pending = await nextEvents(target.record)
-    if (pending === undefined) break
-    const [first] = pending
-    if (first === undefined) continue
-    current =
-      first.sk <= current.carefulTo
-        ? await deliverOne(target, current, first)
-        : await deliverBatch(target, current, pending)
+  let currentLease = lease
+  while (!isBackingOff(currentLease) && elapsedMs() < untilMs) {
+    const pendingEvents = await nextEvents(target.record)
+    if (pendingEvents === undefined) break
+    const [firstEvent] = pendingEvents
+    if (firstEvent === undefined) continue
+    currentLease =
+      firstEvent.sk <= currentLease.carefulTo
+        ? await deliverOne(target, currentLease, firstEvent)
+        : await deliverBatch(target, currentLease, pendingEvents)
   }
-  return current
+  return currentLease
 }

@@ -33,20 +33,20 @@ export async function nextEvents({ id: moduleId, release }: ModuleRecord): Promi
   if (items.length === 0) return undefined
   const parsed = items.flatMap((item) => StoredEvent.safeParse(item).data ?? [])
   const publisher = publisherOf(release)
-  const pending = parsed.filter((event) => event.ttl > nowSeconds() && event.publisher === publisher)
-  const pendingKeys = new Set<unknown>(pending.map(({ sk }) => sk))
+  const pendingEvents = parsed.filter((event) => event.ttl > nowSeconds() && event.publisher === publisher)
+  const pendingKeys = new Set<unknown>(pendingEvents.map(({ sk }) => sk))
   const droppedKeys = items.flatMap(({ sk }) => (pendingKeys.has(sk) ? [] : [String(sk)]))
   if (droppedKeys.length > 0) {
     // After an upgrade to another publisher, a worker that has read the old release must keep the new events.
-    const current = await findModule(moduleId)
-    if (current === undefined || publisherOf(current.release) !== publisher) return undefined
+    const currentModule = await findModule(moduleId)
+    if (currentModule === undefined || publisherOf(currentModule.release) !== publisher) return undefined
     log('warn', 'Dropped module events that had expired, were unreadable or belonged to another publisher', {
       moduleId,
       dropped: droppedKeys.length,
     })
     await transact(droppedKeys.map((sk) => remove(keys.moduleEvent(moduleId, sk))))
   }
-  return pending
+  return pendingEvents
 }
 
 export async function hasEvents(moduleId: string): Promise<boolean> {

@@ -58,10 +58,10 @@ export async function checkModule(runtime: ModuleRuntime, { record, health }: He
   const { due, slots } = result.isResponding
     ? dueJobs(manifest.spec.backgroundJobs, before.slots, atMs)
     : noneDue(before)
-  const missed = result.isResponding ? 0 : before.missed + 1
+  const missedCount = result.isResponding ? 0 : before.missed + 1
   // A restart may cause one missed check, so the previous results remain until `missedLimit`.
-  const checks = result.isResponding || missed >= missedLimit ? checksOf(result, atMs) : before.checks
-  const probedHealth = { ...before, checks, missed, slots }
+  const checks = result.isResponding || missedCount >= missedLimit ? checksOf(result, atMs) : before.checks
+  const probedHealth = { ...before, checks, missed: missedCount, slots }
   const storedHealth = await storeHealth(record, before, probedHealth)
   await failpoint('module.probed')
   await recordPublished(record, result.published, { atMs, name: 'probe' })
@@ -96,10 +96,10 @@ function missedRunsOf(
   const counts = new Map(Object.entries(before))
   const after = jobs.map(({ id }) => {
     const outcome = runs.get(id)
-    const missed = counts.get(id) ?? 0
-    return [id, outcome === undefined ? missed : outcome === 'Completed' ? 0 : missed + 1] as const
+    const missedCount = counts.get(id) ?? 0
+    return [id, outcome === undefined ? missedCount : outcome === 'Completed' ? 0 : missedCount + 1] as const
   })
-  return Object.fromEntries(after.filter(([, missed]) => missed > 0))
+  return Object.fromEntries(after.filter(([, missedCount]) => missedCount > 0))
 }
 
 const noneDue = ({ slots }: ModuleHealthRecord) => ({ due: [], slots })
@@ -130,19 +130,19 @@ function changeEvents(
   after: ModuleHealthRecord,
 ) {
   const { health } = after
-  const about = { moduleId, version }
-  const missedEvents = (missed: number, missedBefore: number, job?: { backgroundJobId: string }): EventOf[] =>
-    missed >= missedLimit && missedBefore < missedLimit
-      ? [{ name: 'module.heartbeat_missed', subject: moduleId, data: { ...about, missed, ...job } }]
+  const moduleFields = { moduleId, version }
+  const missedEvents = (missedCount: number, missedBefore: number, job?: { backgroundJobId: string }): EventOf[] =>
+    missedCount >= missedLimit && missedBefore < missedLimit
+      ? [{ name: 'module.heartbeat_missed', subject: moduleId, data: { ...moduleFields, missed: missedCount, ...job } }]
       : []
   const events = [
     ...missedEvents(after.missed, before.missed),
-    ...Object.entries(after.missedRuns).flatMap(([backgroundJobId, missed]) =>
-      missedEvents(missed, before.missedRuns[backgroundJobId] ?? 0, { backgroundJobId }),
+    ...Object.entries(after.missedRuns).flatMap(([backgroundJobId, missedCount]) =>
+      missedEvents(missedCount, before.missedRuns[backgroundJobId] ?? 0, { backgroundJobId }),
     ),
   ]
   if (health !== before.health) {
-    const data = { ...about, health, previousHealth: before.health }
+    const data = { ...moduleFields, health, previousHealth: before.health }
     events.push({ name: 'module.health_changed', subject: moduleId, data })
   }
   return events.length > 0 ? { events } : {}

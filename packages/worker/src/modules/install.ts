@@ -132,7 +132,7 @@ function publishChange(
     updatedAtMs: now(),
   }
   const previousVersion = record.deployment === undefined ? undefined : record.release.version
-  const previous = previousVersion === undefined ? {} : { previousVersion }
+  const previousVersionField = previousVersion === undefined ? {} : { previousVersion }
   return {
     writes: [
       patch(keys.module(moduleId), { set, remove: ['jobId', 'error'] }, { jobId: { is: jobId } }),
@@ -143,7 +143,7 @@ function publishChange(
       {
         name: 'module.installed',
         subject: moduleId,
-        data: { moduleId, version, jobId, verified: isVerified, ...previous },
+        data: { moduleId, version, jobId, verified: isVerified, ...previousVersionField },
       },
     ],
   }

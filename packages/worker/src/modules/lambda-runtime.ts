@@ -1,6 +1,6 @@
 import { config } from '@platform/core/config'
 import { registryClientFor } from '@platform/core/modules/registries'
-import { thisPlatform } from '@platform/oci/image'
+import { currentPlatform } from '@platform/oci/image'
 import { parseReference } from '@platform/oci/reference'
 import { ecrTarget } from '../runtimes/lambda/ecr.ts'
 import { ociTarget } from '../runtimes/lambda/image.ts'
@@ -20,7 +20,7 @@ export function openLambdaRuntime(): ModuleRuntime {
     config.PLAT_MODULE_REGISTRY === 'ecr'
       ? ecrTarget({}, repository, (credentials) => registryClientFor(registry, { credentials }))
       : ociTarget(registryClientFor(registry), repository)
-  const images = { source: registryClientFor, target, platform: thisPlatform() }
+  const images = { source: registryClientFor, target, platform: currentPlatform() }
   const { PLAT_MODULE_PREFIX: prefix, PLAT_MODULE_ROLE: role, PLAT_MODULE_LOG_GROUP: logGroup } = config
   return lambdaRuntime({ prefix, role, logGroup, images, tokenOf })
 }

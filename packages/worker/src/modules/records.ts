@@ -28,8 +28,8 @@ export function reportedState(
   { subscriptions: reportedTypes, warnings }: Pick<ModuleRecord, 'subscriptions' | 'warnings'>,
   { spec }: ModuleManifest,
 ) {
-  const declared = spec.events ?? []
-  const subscriptions = reportedTypes.filter((type) => isSubscribed({ events: declared }, type))
+  const declaredEvents = spec.events ?? []
+  const subscriptions = reportedTypes.filter((type) => isSubscribed({ events: declaredEvents }, type))
   const undeclaredTypes = reportedTypes.filter((type) => !subscriptions.includes(type))
   return {
     subscriptions: subscriptions.slice(0, maxSubscriptions),

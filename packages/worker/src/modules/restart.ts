@@ -29,21 +29,24 @@ interface RedeployedModule {
  * them concurrently and runs their hooks together. Concurrent runs are idempotent. Returns the modules whose deployment
  * failed with a transient error.
  */
-export async function restartAll(runtime: ModuleRuntime, missing: readonly ServingModule[]): Promise<ServingModule[]> {
-  if (missing.length === 0) return []
-  log('warn', 'Starting modules that should be running', { modules: missing.map(({ id }) => id) })
-  const outcomes = await Promise.all(missing.map((record) => redeploy(runtime, record)))
+export async function restartAll(
+  runtime: ModuleRuntime,
+  missingModules: readonly ServingModule[],
+): Promise<ServingModule[]> {
+  if (missingModules.length === 0) return []
+  log('warn', 'Starting modules that should be running', { modules: missingModules.map(({ id }) => id) })
+  const outcomes = await Promise.all(missingModules.map((record) => redeploy(runtime, record)))
   const redeployedModules = outcomes.filter((each) => typeof each === 'object')
   const candidates = redeployedModules.map(({ record, deployment }) => ({
     deployment,
     manifest: record.release.manifest,
   }))
   const results = await runLifecycle(runtime, candidates)
-  const storing = results.map((result, index) =>
+  const storedModules = results.map((result, index) =>
     logErrors(result.moduleId, () => storeResult(runtime, redeployedModules[index], result)),
   )
-  await Promise.all(storing)
-  return missing.filter((_, index) => outcomes[index] === 'down')
+  await Promise.all(storedModules)
+  return missingModules.filter((_, index) => outcomes[index] === 'down')
 }
 
 /** Deploys a module again. A final error fails the module; after another error, the next supervision run retries. */
@@ -88,13 +91,13 @@ export async function resumeLifecycle(runtime: ModuleRuntime, record: ServingMod
 
 async function storeResult(
   runtime: ModuleRuntime,
-  redeployed: RedeployedModule | undefined,
+  redeployedModule: RedeployedModule | undefined,
   result: LifecycleResult,
 ): Promise<void> {
-  if (redeployed === undefined) return
-  const { record, deployment } = redeployed
+  if (redeployedModule === undefined) return
+  const { record, deployment } = redeployedModule
   await recordPublished(record, result.published, { atMs: now(), name: 'load' })
-  if (result.error === undefined) return storeDeployment(redeployed, result)
+  if (result.error === undefined) return storeDeployment(redeployedModule, result)
   if (await deploymentExists(runtime, deployment)) return fail(runtime, { ...record, deployment }, result.error)
   log('warn', 'Module stopped during start', { moduleId: record.id, reason: result.error.message })
 }
@@ -102,10 +105,10 @@ async function storeResult(
 /** Stores the deployment and the reported state if one of them has changed. */
 export async function storeDeployment(
   { record, deployment }: RedeployedModule,
-  reported: Pick<LifecycleResult, 'subscriptions' | 'warnings'>,
+  reportedResult: Pick<LifecycleResult, 'subscriptions' | 'warnings'>,
 ): Promise<void> {
   const { manifest } = record.release
-  const { subscriptions, warnings } = reportedState(reported, manifest)
+  const { subscriptions, warnings } = reportedState(reportedResult, manifest)
   const isSame = isDeepStrictEqual(
     [record.deployment, record.subscriptions, record.warnings],
     [deployment, subscriptions, warnings],

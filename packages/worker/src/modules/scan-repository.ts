@@ -91,14 +91,14 @@ async function digestsOf({ client, name }: Repository, problems: string[]): Prom
   if (tags.length > maxResolvedTags)
     problems.push(`It has ${tags.length} tags; ${maxResolvedTags} of them are scanned.`)
   const digests = new Set<string>()
-  await forEachLimit(maxConcurrentRequests, tags.toSorted(byVersion).slice(0, maxResolvedTags), async (tag) => {
+  await forEachLimit(maxConcurrentRequests, tags.toSorted(compareVersions).slice(0, maxResolvedTags), async (tag) => {
     const descriptor = await client.resolve(name, tag)
     if (descriptor !== undefined && digests.size < releaseLimit) digests.add(descriptor.digest)
   })
   return [...digests]
 }
 
-function byVersion(a: string, b: string): number {
+function compareVersions(a: string, b: string): number {
   const [first, second] = [valid(a), valid(b)]
   if (first === null || second === null) return Number(first === null) - Number(second === null) || (a < b ? 1 : -1)
   return compareBuild(second, first)

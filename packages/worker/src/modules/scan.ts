@@ -32,11 +32,11 @@ interface ScanResult {
  */
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
-  const known = new Map(before.repositories.map((record) => [record.reference, record]))
-  const numbered = parseSources(setting).map((source, sourceIndex) => ({ source, sourceIndex }))
-  const registries = [...Map.groupBy(numbered, ({ source }) => source.registry)]
+  const knownRecords = new Map(before.repositories.map((record) => [record.reference, record]))
+  const numberedSources = parseSources(setting).map((source, sourceIndex) => ({ source, sourceIndex }))
+  const registries = [...Map.groupBy(numberedSources, ({ source }) => source.registry)]
   const results = await Promise.all(
-    registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, known)),
+    registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, knownRecords)),
   )
   const repositories = results.flatMap(({ records }) => records)
   const scanSummary = { scannedAtMs: now(), problems: results.flatMap((each) => each.problems) }
@@ -47,19 +47,19 @@ export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promis
   })
 }
 
-type Known = ReadonlyMap<string, CatalogRepositoryRecord>
+type KnownRecords = ReadonlyMap<string, CatalogRepositoryRecord>
 
 async function scanRegistry(
   registry: string,
   sources: readonly { source: Source; sourceIndex: number }[],
-  known: Known,
+  knownRecords: KnownRecords,
 ): Promise<ScanResult> {
   const client = registryClientFor(registry, { untilMs: elapsedMs() + registryLimitMs })
   const results: ScanResult = { records: [], problems: [] }
-  const targets = await targetsOf(client, sources, known, results.problems)
+  const targets = await targetsOf(client, sources, knownRecords, results.problems)
   let isDown = false
   await forEachLimit(maxConcurrentRepositories, targets, async ({ reference, name, sourceIndex }) => {
-    const before = known.get(reference)
+    const before = knownRecords.get(reference)
     try {
       if (isDown) throw new RegistryError('unreachable', '')
       const { problems, releases, others } = await scanRepository({ client, name }, before)
@@ -86,28 +86,30 @@ function describeError(error: unknown, reference: string): string {
 async function targetsOf(
   client: RegistryClient,
   sources: readonly { source: Source; sourceIndex: number }[],
-  known: Known,
+  knownRecords: KnownRecords,
   problems: string[],
 ): Promise<ScanTarget[]> {
   const { registry } = client
   const targets = new Map<string, ScanTarget>()
   for (const { source, sourceIndex } of sources) {
-    for (const name of source.isWhole ? await listRepositories(client, source, known, problems) : [source.repository]) {
+    for (const name of source.isWhole
+      ? await listRepositories(client, source, knownRecords, problems)
+      : [source.repository]) {
       const reference = `${registry}/${name}`
       if (!targets.has(reference)) targets.set(reference, { reference, name, sourceIndex })
     }
   }
   if (targets.size > maxRepositories) problems.push(`${registry}: only ${maxRepositories} repositories are scanned.`)
-  const scanned = [...targets.values()].slice(0, maxRepositories)
+  const scannedTargets = [...targets.values()].slice(0, maxRepositories)
   // Starts at a random repository, because a scan that reaches the time limit skips the last ones.
-  const start = Math.floor(jitter() * scanned.length)
-  return [...scanned.slice(start), ...scanned.slice(0, start)]
+  const start = Math.floor(jitter() * scannedTargets.length)
+  return [...scannedTargets.slice(start), ...scannedTargets.slice(0, start)]
 }
 
 async function listRepositories(
   client: RegistryClient,
   source: Source,
-  known: Known,
+  known: KnownRecords,
   problems: string[],
 ): Promise<string[]> {
   const names: string[] = []

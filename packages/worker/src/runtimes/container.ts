@@ -120,7 +120,7 @@ async function hasProgram(image: UnpackedImage, path: string, program: string): 
   const paths = program.includes('/') ? [program] : path.split(':').map((folder) => posix.join('/', folder, program))
   for (const path of paths) {
     const isExecutable = await stat(pathIn(image, path)).then(
-      (current) => current.isFile() && (current.mode & 0o111) !== 0,
+      (stats) => stats.isFile() && (stats.mode & 0o111) !== 0,
       () => false,
     )
     if (isExecutable) return true

@@ -15,7 +15,7 @@ export class Images {
   readonly #folder: string
   readonly #fetch: FetchImage
   /** Verified digest → number of holders, and the image once it is available. */
-  readonly #held = new Map<string, { count: number; image: Promise<UnpackedImage> }>()
+  readonly #heldImages = new Map<string, { count: number; image: Promise<UnpackedImage> }>()
   readonly #removals = new Map<string, Promise<void>>()
 
   constructor(folder: string, fetch: FetchImage) {
@@ -25,11 +25,11 @@ export class Images {
 
   /** Fetches an image unless it exists, and keeps it until `release`. If fetching throws, the image is not held. */
   async hold(name: ImageName): Promise<UnpackedImage> {
-    const held = this.#held.get(name.digest) ?? { count: 0, image: this.#load(name) }
-    held.count += 1
-    this.#held.set(name.digest, held)
+    const heldImage = this.#heldImages.get(name.digest) ?? { count: 0, image: this.#load(name) }
+    heldImage.count += 1
+    this.#heldImages.set(name.digest, heldImage)
     try {
-      return await held.image
+      return await heldImage.image
     } catch (error) {
       await this.release(name.digest)
       throw error
@@ -38,13 +38,13 @@ export class Images {
 
   /** Releases an image, and removes it if it has no other holder. */
   async release(digest: string): Promise<void> {
-    const held = this.#held.get(digest)
-    if (held !== undefined && --held.count === 0) this.#held.delete(digest)
+    const heldImage = this.#heldImages.get(digest)
+    if (heldImage !== undefined && --heldImage.count === 0) this.#heldImages.delete(digest)
     await this.removeUnheld(digest)
   }
 
   async removeUnheld(digest: string): Promise<void> {
-    if (this.#held.has(digest)) return
+    if (this.#heldImages.has(digest)) return
     const removal = this.#afterRemoval(digest).then(() => removeFolder(this.#folderOf(digest)))
     this.#removals.set(digest, removal)
     try {
@@ -56,8 +56,8 @@ export class Images {
 
   /** Removes the images that a killed process has left: all that are neither held nor listed. */
   async removeOthers(digests: readonly string[]): Promise<void> {
-    const current = await readdir(this.#folder).catch(() => [])
-    const others = current.map((name) => name.replace('-', ':')).filter((digest) => !digests.includes(digest))
+    const fileNames = await readdir(this.#folder).catch(() => [])
+    const others = fileNames.map((name) => name.replace('-', ':')).filter((digest) => !digests.includes(digest))
     await Promise.all(others.map((digest) => this.removeUnheld(digest)))
   }
 
@@ -68,8 +68,8 @@ export class Images {
 
   async #load(name: ImageName): Promise<UnpackedImage> {
     await this.#afterRemoval(name.digest)
-    const current = await this.#find(name.digest)
-    if (current !== undefined) return current
+    const currentImage = await this.#find(name.digest)
+    if (currentImage !== undefined) return currentImage
     const image = await this.#fetch(name, this.#folderOf(name.digest))
     await writeFile(this.#metadataPathOf(name.digest), JSON.stringify(image))
     return image

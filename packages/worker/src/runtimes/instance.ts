@@ -69,8 +69,8 @@ async function whenListening(
   cleanedUp: Promise<string>,
   signal: AbortSignal,
 ) {
-  const finished = new AbortController()
-  const signals = AbortSignal.any([signal, finished.signal])
+  const finishController = new AbortController()
+  const signals = AbortSignal.any([signal, finishController.signal])
   const ended = child.exited.then(async () => {
     throw new RuntimeError('init_failed', await cleanedUp)
   })
@@ -83,9 +83,9 @@ async function whenListening(
     },
   )
   try {
-    await Promise.race([untilResponding(plan, finished.signal), ended, timeout])
+    await Promise.race([untilResponding(plan, finishController.signal), ended, timeout])
   } finally {
-    finished.abort()
+    finishController.abort()
   }
 }
 
@@ -93,9 +93,9 @@ async function whenListening(
  * Polls until any response arrives. Sends no token: a response to a request with a token may contain published events,
  * which would be lost here.
  */
-async function untilResponding({ folder, readyMs }: InstancePlan, finished: AbortSignal): Promise<void> {
+async function untilResponding({ folder, readyMs }: InstancePlan, finishSignal: AbortSignal): Promise<void> {
   const socketPath = socketOf(folder)
-  while (!finished.aborted) {
+  while (!finishSignal.aborted) {
     if (await hasSocket(folder)) {
       const limits = { timeoutMs: readyMs, maxBytes: 1_048_576 }
       const response = sendRequest({ socketPath }, { method: 'GET', path: '/health' }, limits)

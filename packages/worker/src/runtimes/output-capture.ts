@@ -27,8 +27,8 @@ export function captureOutput(streams: readonly Readable[], onLine: (line: strin
     if (lastLines.length > maxTailLines) lastLines.shift()
     onLine(line)
   }
-  const onDropped = (dropped: number) =>
-    onLine(JSON.stringify({ time: iso(now()), level: 'warn', message: droppedMessage, dropped }))
+  const onDropped = (droppedCount: number) =>
+    onLine(JSON.stringify({ time: iso(now()), level: 'warn', message: droppedMessage, dropped: droppedCount }))
   const limiter = new RateLimiter(append, onDropped)
   for (const stream of streams) splitLines(stream, limiter)
   return { tail: () => lastLines.join('\n').slice(-maxTailCharacters) }
@@ -36,14 +36,14 @@ export function captureOutput(streams: readonly Readable[], onLine: (line: strin
 
 /** Passes a limited number of lines and bytes per second, then reports the number of dropped lines. */
 class RateLimiter {
-  readonly #pass: (line: string) => void
-  readonly #onDropped: (dropped: number) => void
+  readonly #passLine: (line: string) => void
+  readonly #onDropped: (droppedCount: number) => void
   #lineCount = 0
   #byteCount = 0
   #droppedCount = 0
 
-  constructor(pass: (line: string) => void, onDropped: (dropped: number) => void) {
-    this.#pass = pass
+  constructor(pass: (line: string) => void, onDropped: (droppedCount: number) => void) {
+    this.#passLine = pass
     this.#onDropped = onDropped
   }
 
@@ -59,7 +59,7 @@ class RateLimiter {
     if (this.#lineCount === 0) setTimeout(() => this.#renew(), windowMs).unref()
     this.#lineCount += 1
     this.#byteCount += Buffer.byteLength(line)
-    this.#pass(line)
+    this.#passLine(line)
   }
 
   #renew(): void {

@@ -66,7 +66,7 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch, userId
   // Node resolves links in the script's path, so the permitted path must be resolved too.
   const resolvedImage = { ...image, root: await realpath(image.root) }
   const cwd = pathIn(resolvedImage, '.')
-  if (!(await isFolder(cwd))) throw cannotRun(`its working directory ${workingDirectoryOf(image)} does not exist`)
+  if (!(await isFolder(cwd))) throw cannotRunError(`its working directory ${workingDirectoryOf(image)} does not exist`)
   const temporaryFolder = join(folder, 'tmp')
   await mkdir(temporaryFolder, { mode: 0o700 })
   if (userId !== undefined) {
@@ -99,14 +99,14 @@ async function prepare({ folder, socketFolder, image, protocol }: Launch, userId
 function parseCommand(image: UnpackedImage): { options: string[]; script: [string, ...string[]] } {
   const args = nodeStartOf(image)?.args
   if (args === undefined)
-    throw cannotRun(`it starts ${JSON.stringify(startOf(image).join(' ').slice(0, 200))} and not Node`)
+    throw cannotRunError(`it starts ${JSON.stringify(startOf(image).join(' ').slice(0, 200))} and not Node`)
   const scriptIndex = args.findIndex((arg) => !arg.startsWith('-'))
   const options = scriptIndex === -1 ? args : args.slice(0, scriptIndex)
   const disallowedOption = options.find((option) => !allowedOptions.has(option))
   if (disallowedOption !== undefined)
-    throw cannotRun(`it starts Node with ${JSON.stringify(disallowedOption.slice(0, 200))}`)
+    throw cannotRunError(`it starts Node with ${JSON.stringify(disallowedOption.slice(0, 200))}`)
   const [script, ...rest] = args.slice(options.length)
-  if (script === undefined) throw cannotRun('it starts Node without a script')
+  if (script === undefined) throw cannotRunError('it starts Node without a script')
   return { options, script: [script, ...rest] }
 }
 
@@ -115,11 +115,11 @@ const safeVariables = (image: UnpackedImage): Record<string, string> =>
 
 const isFolder = async (path: string): Promise<boolean> =>
   stat(path).then(
-    (current) => current.isDirectory(),
+    (stats) => stats.isDirectory(),
     () => false,
   )
 
-const cannotRun = (reason: string): RuntimeError =>
+const cannotRunError = (reason: string): RuntimeError =>
   new RuntimeError(
     'refused',
     `This image cannot run here: ${reason}. Without containers, modules run as processes of Node only.`,

@@ -19,7 +19,7 @@ export interface SupervisedOptions {
   /** Time limit for an instance to accept requests; 15 s by default. */
   readyMs?: number
   /** Delay before the next start after this many crashes; `restartDelayMs` by default. */
-  pauseMs?: (crashes: number) => number
+  pauseMs?: (crashCount: number) => number
 }
 
 /** A runtime that owns its processes: they end with it. */
@@ -61,9 +61,9 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
   const runningById = new Map<string, RunningModule>()
   let isClosed = false
 
-  const remove = (running: RunningModule, graceMs: number): Promise<void> =>
-    (running.removal ??= end(running, graceMs, images).finally(() => {
-      runningById.delete(running.deployment.id)
+  const remove = (runningModule: RunningModule, graceMs: number): Promise<void> =>
+    (runningModule.removal ??= end(runningModule, graceMs, images).finally(() => {
+      runningById.delete(runningModule.deployment.id)
     }))
 
   return {
@@ -74,31 +74,31 @@ export async function superviseModules(options: SupervisedOptions): Promise<Supe
         await before.removal.catch(() => {})
       }
       if (isClosed) throw new RuntimeError('unavailable', 'The platform is stopping.')
-      const running = runningById.get(id) ?? createRunningModule(spec, token, options)
-      runningById.set(id, running)
-      if (running.deployment.digest !== digest) throw new RuntimeError('refused', `${id} runs another image.`)
+      const runningModule = runningById.get(id) ?? createRunningModule(spec, token, options)
+      runningById.set(id, runningModule)
+      if (runningModule.deployment.digest !== digest) throw new RuntimeError('refused', `${id} runs another image.`)
       try {
-        await running.firstStart
+        await runningModule.firstStart
       } catch (error) {
-        await remove(running, 0)
+        await remove(runningModule, 0)
         throw error
       }
-      const { state, lastCrash } = running.supervisor.status
+      const { state, lastCrash } = runningModule.supervisor.status
       if (state === 'failed') throw new RuntimeError('crashed', `The deployment is not restarted. ${lastCrash}`)
-      return running.deployment
+      return runningModule.deployment
     },
 
     async request({ id }, request, limits) {
-      const running = runningById.get(id)
-      const isUp = running?.isStarted === true && running.supervisor.status.state === 'running'
+      const runningModule = runningById.get(id)
+      const isUp = runningModule?.isStarted === true && runningModule.supervisor.status.state === 'running'
       if (!isUp) throw new RuntimeError('unavailable', 'The deployment is not running.')
-      return callInstance(running.deployment.handle, await tokenOf(id), request, limits)
+      return callInstance(runningModule.deployment.handle, await tokenOf(id), request, limits)
     },
 
     async remove({ id, digest }, graceMs) {
-      const running = runningById.get(id)
+      const runningModule = runningById.get(id)
       // A deployment of an earlier process does not run; only its image may exist.
-      await (running === undefined ? images.removeUnheld(digest) : remove(running, graceMs))
+      await (runningModule === undefined ? images.removeUnheld(digest) : remove(runningModule, graceMs))
     },
 
     async list() {
@@ -131,28 +131,28 @@ function createRunningModule(spec: DeploymentSpec, token: string, options: Super
   })
   const handle = socketOf(folder)
   const deployment = { runtime: kind, isolation, id, moduleId, version, digest, handle }
-  const running: RunningModule = {
+  const runningModule: RunningModule = {
     deployment,
     supervisor,
     firstStart: Promise.resolve(),
     isStarted: false,
     isHeld: false,
   }
-  running.firstStart = start(running, spec, images)
-  return running
+  runningModule.firstStart = start(runningModule, spec, images)
+  return runningModule
 }
 
-async function start(running: RunningModule, spec: DeploymentSpec, images: Images): Promise<void> {
+async function start(runningModule: RunningModule, spec: DeploymentSpec, images: Images): Promise<void> {
   const image = await images.hold(spec)
-  running.isHeld = true
-  await running.supervisor.start(image)
-  running.isStarted = true
+  runningModule.isHeld = true
+  await runningModule.supervisor.start(image)
+  runningModule.isStarted = true
 }
 
-async function end(running: RunningModule, graceMs: number, images: Images): Promise<void> {
-  await running.supervisor.end(graceMs)
-  await running.firstStart.catch(() => {})
-  if (running.isHeld) await images.release(running.deployment.digest)
+async function end(runningModule: RunningModule, graceMs: number, images: Images): Promise<void> {
+  await runningModule.supervisor.end(graceMs)
+  await runningModule.firstStart.catch(() => {})
+  if (runningModule.isHeld) await images.release(runningModule.deployment.digest)
 }
 
 const protocolOf = (spec: DeploymentSpec, token: string, startsItself: boolean): Record<string, string> => ({

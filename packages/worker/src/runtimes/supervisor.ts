@@ -10,8 +10,8 @@ const maxCrashes = 5
 const firstDelayMs = 500
 const maxDelayMs = 30_000
 
-export const restartDelayMs = (crashes: number): number =>
-  Math.min(maxDelayMs, firstDelayMs * 2 ** Math.max(0, crashes - 1)) * (0.75 + 0.25 * jitter())
+export const restartDelayMs = (crashCount: number): number =>
+  Math.min(maxDelayMs, firstDelayMs * 2 ** Math.max(0, crashCount - 1)) * (0.75 + 0.25 * jitter())
 
 export class CrashCounter {
   #timesMs: number[] = []
@@ -40,7 +40,7 @@ export class CrashCounter {
 export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'> {
   /** Returns the environment of an instance. Each instance after the first one starts itself. */
   protocolOf: (isFirst: boolean) => InstancePlan['protocol']
-  pauseMs: (crashes: number) => number
+  pauseMs: (crashCount: number) => number
 }
 
 /**
@@ -50,7 +50,7 @@ export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'>
 export class Supervisor {
   readonly #plan: SupervisorPlan
   readonly #endController = new AbortController()
-  readonly #crashes = new CrashCounter()
+  readonly #crashCounter = new CrashCounter()
   #state: DeploymentStatus['state'] = 'restarting'
   /** The last instance, or the one that is starting. */
   #instance: Promise<Instance> | undefined
@@ -67,7 +67,7 @@ export class Supervisor {
   }
 
   get status(): Omit<DeploymentStatus, 'deployment'> {
-    const { recentCount, lastReason } = this.#crashes
+    const { recentCount, lastReason } = this.#crashCounter
     return { state: this.#state, crashes: recentCount, ...(lastReason !== undefined && { lastCrash: lastReason }) }
   }
 
@@ -91,14 +91,14 @@ export class Supervisor {
     return instance
   }
 
-  async #supervise(image: UnpackedImage, first: Instance): Promise<void> {
-    let instance: Instance | undefined = first
+  async #supervise(image: UnpackedImage, firstInstance: Instance): Promise<void> {
+    let instance: Instance | undefined = firstInstance
     while (instance !== undefined) {
       await instance.exited
       this.#state = 'restarting'
       const crash = await instance.cleanedUp
       if (this.#endController.signal.aborted) return
-      this.#crashes.record(crash)
+      this.#crashCounter.record(crash)
       instance = await this.#restart(image)
     }
   }
@@ -106,14 +106,14 @@ export class Supervisor {
   /** Returns an instance that accepts requests; undefined after `end` or too many crashes. */
   async #restart(image: UnpackedImage): Promise<Instance | undefined> {
     const { signal } = this.#endController
-    while (!this.#crashes.hasReachedLimit) {
-      await delay(this.#plan.pauseMs(this.#crashes.recentCount), undefined, { signal }).catch(() => {})
+    while (!this.#crashCounter.hasReachedLimit) {
+      await delay(this.#plan.pauseMs(this.#crashCounter.recentCount), undefined, { signal }).catch(() => {})
       if (signal.aborted) return undefined
       try {
         return await this.#startInstance(image, false)
       } catch (error) {
         if (signal.aborted) return undefined
-        this.#crashes.record(error instanceof Error ? error.message : String(error))
+        this.#crashCounter.record(error instanceof Error ? error.message : String(error))
       }
     }
     this.#state = 'failed'

@@ -30,8 +30,8 @@ const cleanUpMs = 20_000
  * receives signals.
  */
 export function spawnWithWatchdog({ args, env, cwd, userId, cleanUp = [] }: Command): WatchdogChild {
-  const steps = [...(cleanUp.length > 0 ? [cleanUp.map(quote).join(' ')] : []), 'kill -KILL 0']
-  const watchdog = `(read -r line <&3; ${steps.join('; ')}) >/dev/null 2>&1 &`
+  const commands = [...(cleanUp.length > 0 ? [cleanUp.map(quote).join(' ')] : []), 'kill -KILL 0']
+  const watchdog = `(read -r line <&3; ${commands.join('; ')}) >/dev/null 2>&1 &`
   // Shells set these variables; the command must receive only its own environment.
   const script = `ulimit -c 0; ${watchdog} unset PWD OLDPWD SHLVL; exec "$@" 3<&-`
   const child = spawn('/bin/sh', ['-c', script, 'sh', ...args], {

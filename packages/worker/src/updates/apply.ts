@@ -35,10 +35,10 @@ export async function update(work: UpdateWork): Promise<void> {
   const { lease, target } = work
   const plan = updatePlan(lease.operation)
   await lease.startStep('preflight')
-  const staged = await preflight(work, plan)
-  if (staged !== undefined) {
+  const stagedRelease = await preflight(work, plan)
+  if (stagedRelease !== undefined) {
     await lease.startStep('stage')
-    await target.stage(staged)
+    await target.stage(stagedRelease)
     await failpoint('update.staged')
     await lease.startStep('smoke')
     await runSmokeTests(work, plan)
@@ -81,17 +81,17 @@ async function preflight(work: UpdateWork, plan: UpdatePlan): Promise<StagedRele
   const { release, before } = plan
   const { jobId } = parseUpdateState(await get(keys.updateState()))
   if (jobId !== lease.operation.id) throw new UpdateError('Another operation changes the platform.')
-  const serving = await target.current()
-  if (isSameRelease(serving, release)) return undefined
-  if (!isSameRelease(serving, before)) {
+  const servingRelease = await target.current()
+  if (isSameRelease(servingRelease, release)) return undefined
+  if (!isSameRelease(servingRelease, before)) {
     throw new UpdateError(
-      `Version ${serving.version} serves instead of ${before.version}: it was deployed after the request.`,
+      `Version ${servingRelease.version} serves instead of ${before.version}: it was deployed after the request.`,
     )
   }
-  const staged = await releaseToStage(plan, names)
+  const stagedRelease = await releaseToStage(plan, names)
   // An earlier attempt may have left a traffic share or an interrupted commit.
   if (lease.operation.attempts > 1) await target.revert(release, before)
-  return staged
+  return stagedRelease
 }
 
 /**
@@ -124,9 +124,11 @@ function requireCompatible(
   if (infrastructure !== infrastructureRevision()) {
     throw new UpdateError('The release needs other infrastructure. Deploy it instead of applying it.')
   }
-  const missing = functionNames.filter((name) => !Object.hasOwn(functions, name))
-  const unknown = Object.keys(functions).filter((name) => !functionNames.includes(name))
-  if (missing.length + unknown.length > 0) {
-    throw new UpdateError(`The release has other functions: ${[...missing, ...unknown].join(', ').slice(0, 400)}.`)
+  const missingNames = functionNames.filter((name) => !Object.hasOwn(functions, name))
+  const unknownNames = Object.keys(functions).filter((name) => !functionNames.includes(name))
+  if (missingNames.length + unknownNames.length > 0) {
+    throw new UpdateError(
+      `The release has other functions: ${[...missingNames, ...unknownNames].join(', ').slice(0, 400)}.`,
+    )
   }
 }

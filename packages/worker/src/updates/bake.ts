@@ -34,11 +34,11 @@ export interface ErrorBaseline extends FailureCounts {
 /** Counts the failures before a shift. They are counted by the minute, so they must be subtracted later. */
 export async function measureBaseline(work: UpdateWork, plan: UpdatePlan): Promise<ErrorBaseline> {
   const [atMs, startedMs] = [now(), elapsedMs()]
-  const [counts, usual] = await Promise.all([
+  const [counts, usualFailures] = await Promise.all([
     countSince(work, plan, atMs),
     failuresOf(work, plan.before, atMs - baselineMs),
   ])
-  return { atMs, startedMs, ...counts, usualPerMs: usual.failures / baselineMs }
+  return { atMs, startedMs, ...counts, usualPerMs: usualFailures.failures / baselineMs }
 }
 
 async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sinceMs: number): Promise<FailureCounts> {
@@ -51,11 +51,11 @@ async function countSince(work: UpdateWork, { release, before }: UpdatePlan, sin
 
 /** Counts the failures of a release. A function counts those that it survives; its host counts the others if it can. */
 async function failuresOf({ target }: UpdateWork, release: InstalledRelease, sinceMs: number) {
-  const [counted, unanswered] = await Promise.all([
+  const [countedFailures, unansweredStats] = await Promise.all([
     versionErrorsSince(release.version, sinceMs),
     target.unanswered(release, sinceMs),
   ])
-  return { failures: counted + (unanswered?.faults ?? 0), oldestMs: unanswered?.oldestMs }
+  return { failures: countedFailures + (unansweredStats?.faults ?? 0), oldestMs: unansweredStats?.oldestMs }
 }
 
 /**
@@ -91,7 +91,14 @@ function findExcess(
 ): string | undefined {
   const [faults, oldVersionFaults] = [counts.ofRelease - baseline.ofRelease, counts.ofBefore - baseline.ofBefore]
   const bakedMs = elapsedMs() - baseline.startedMs
-  if (!exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults: baseline.usualPerMs * bakedMs }))
+  if (
+    !exceedsErrorBudget({
+      share,
+      faultCount: faults,
+      oldVersionFaultCount: oldVersionFaults,
+      usualFaultCount: baseline.usualPerMs * bakedMs,
+    })
+  )
     return undefined
   const ofBefore = `version ${before.version} ${oldVersionFaults} times in the same time`
   return `Version ${release.version} failed ${faults} times in ${Math.ceil(bakedMs / 1000)} s at ${share} %, ${ofBefore}.`
@@ -100,11 +107,11 @@ function findExcess(
 export interface ErrorCounts {
   share: TrafficPercent
   /** Failures of the new version since it got its share. */
-  faults: number
+  faultCount: number
   /** Failures of the old version in the same period. */
-  oldVersionFaults: number
+  oldVersionFaultCount: number
   /** Usual failures of the old version in a period of the same length, with all traffic. */
-  usualFaults: number
+  usualFaultCount: number
 }
 
 /** Fewer failures are not significant. */
@@ -115,10 +122,12 @@ const toleranceFactor = 2
  * Whether a new version fails more than the old one: at least three times, and more than twice as often as the old
  * version would at this share, now or before. At 100 %, only the earlier failures of the old version are available.
  */
-export function exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults }: ErrorCounts): boolean {
+export function exceedsErrorBudget({ share, faultCount, oldVersionFaultCount, usualFaultCount }: ErrorCounts): boolean {
   const fraction = share / 100
-  const expectedErrors = fraction < 1 ? (oldVersionFaults * fraction) / (1 - fraction) : 0
-  return faults >= minFailures && faults > toleranceFactor * Math.max(expectedErrors, usualFaults * fraction)
+  const expectedErrors = fraction < 1 ? (oldVersionFaultCount * fraction) / (1 - fraction) : 0
+  return (
+    faultCount >= minFailures && faultCount > toleranceFactor * Math.max(expectedErrors, usualFaultCount * fraction)
+  )
 }
 
 /** Removes a release's share, on a best-effort basis: an unmonitored release should receive no traffic. */

@@ -29,12 +29,12 @@ export async function rollBack(
   const plan = updatePlan(lease.operation)
   const { jobId } = parseUpdateState(await get(keys.updateState()))
   if (jobId !== lease.operation.id) return finishFailed(lease, reason, '')
-  const serving = await currentRelease(target)
-  if (serving !== undefined && isSameRelease(serving, plan.release)) {
-    return finishUpdate(lease.operation, { status: 'Completed', outcome: `Version ${serving.version} serves.` })
+  const servingRelease = await currentRelease(target)
+  if (servingRelease !== undefined && isSameRelease(servingRelease, plan.release)) {
+    return finishUpdate(lease.operation, { status: 'Completed', outcome: `Version ${servingRelease.version} serves.` })
   }
-  const isForeign = serving !== undefined && !isSameRelease(serving, plan.before)
-  const state = isForeign ? await removeShare(target, plan, serving) : await revert(target, plan)
+  const isForeign = servingRelease !== undefined && !isSameRelease(servingRelease, plan.before)
+  const state = isForeign ? await removeShare(target, plan, servingRelease) : await revert(target, plan)
   await failpoint('update.reverted')
   return finishFailed(lease, reason, state)
 }
@@ -53,9 +53,9 @@ async function currentRelease(target: UpdateTarget): Promise<InstalledRelease | 
 }
 
 /** Removes the share of the update's release. A release that was deployed during the update continues to serve. */
-async function removeShare(target: UpdateTarget, plan: UpdatePlan, serving: InstalledRelease): Promise<string> {
+async function removeShare(target: UpdateTarget, plan: UpdatePlan, servingRelease: InstalledRelease): Promise<string> {
   await shiftToZero(target, plan)
-  return `Version ${serving.version} serves.`
+  return `Version ${servingRelease.version} serves.`
 }
 
 /** Returns a sentence about the serving release for the outcome. */

@@ -54,8 +54,8 @@ function pathOf(functionName: string): string {
   const endpoints = routes.filter((route) => route.function === functionName).map(({ endpoint }) => endpoint)
   const gets = endpoints.filter(({ method }) => method === 'get')
   // Public endpoints come last, because a call may have side effects, such as starting a sign-in.
-  const [first] = [...gets.filter(({ access }) => access !== 'public'), ...gets, ...endpoints]
-  return (first?.path ?? '/').replaceAll(/\{\w+\}/g, '-')
+  const [firstEndpoint] = [...gets.filter(({ access }) => access !== 'public'), ...gets, ...endpoints]
+  return (firstEndpoint?.path ?? '/').replaceAll(/\{\w+\}/g, '-')
 }
 
 const maxConcurrentCalls = 6

@@ -8,7 +8,7 @@ import { parseRemovalGuard } from '@platform/core/clusters/removal-guard'
 import * as keys from '@platform/core/db/keys'
 import { get, query, remove, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
-import { isId, newId, timeOf } from '@platform/core/id'
+import { isId, newId, timeMsOf } from '@platform/core/id'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { batchIdOf, indexOf, jobIdOf, newBatchId } from '@platform/core/jobs/batches/id'
 import { claim } from '@platform/core/jobs/claim'
@@ -54,7 +54,7 @@ test('job ids are valid, sort in request order, and lead to their batch and inde
     const batchId = newBatchId()
     const jobIds = indexes.map((index) => jobIdOf(batchId, index))
     expect(isId('batch', batchId)).toBe(true)
-    expect(jobIds.every((id) => isId('job', id) && timeOf(id) === timeOf(batchId))).toBe(true)
+    expect(jobIds.every((id) => isId('job', id) && timeMsOf(id) === timeMsOf(batchId))).toBe(true)
     expect([...new Set(jobIds)].toSorted()).toEqual(jobIds)
     expect(jobIds.map(batchIdOf)).toEqual(jobIds.map(() => batchId))
     expect(jobIds.map(indexOf)).toEqual(indexes)

@@ -102,7 +102,7 @@ export async function sweepOrphanedSecrets({ simulator, tick }: Environment): Pr
   const secrets = clients.adopt(new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)), destroy)
   const table = clients.adopt(new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)), destroy)
   await secrets.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
-  const Item = { ...keys.orphanedSecret(Name), name: Name, ...keys.due(Name, Date.now()) }
+  const Item = { ...keys.orphanedSecret(Name), name: Name, ...keys.dueIndexKeys(Name, Date.now()) }
   await table.send(new PutCommand({ TableName: environment?.['PLAT_TABLE'], Item }))
   await sweepUntil({ tick }, 'the secret to be deleted', async () => {
     const { SecretList = [] } = await secrets.send(new ListSecretsCommand({ MaxResults: 100 }))

@@ -20,7 +20,7 @@ test('concurrent commits share one batch, in order', async () => {
   const commits = new CommitLog(await openDatabase(join(folder.path, 'group')))
   const changes = (value: number) => new Map([['counter', value] as const, [`only${value}`, value] as const])
   await Promise.all([1, 2, 3].map((value) => commits.commit(changes(value))))
-  expect([commits.batchCount, commits.latest('counter'), commits.latest('only1')]).toEqual([1, 3, 1])
+  expect([commits.batchCount, commits.latestValue('counter'), commits.latestValue('only1')]).toEqual([1, 3, 1])
 })
 
 test('pending values are visible to writers, and are discarded when their batch fails', async () => {
@@ -28,13 +28,13 @@ test('pending values are visible to writers, and are discarded when their batch 
   const commits = new CommitLog(database)
   await commits.commit(new Map([['key', 'old']]))
   const failingCommit = commits.commit(new Map([['key', 'new']]))
-  expect(commits.latest('key')).toBe('new')
+  expect(commits.latestValue('key')).toBe('new')
   await database.close()
   await rejectionOf(failingCommit)
   await database.open()
-  expect(commits.latest('key')).toBe('old')
+  expect(commits.latestValue('key')).toBe('old')
   await commits.commit(new Map([['key', null]]))
-  expect(commits.latest('key')).toBeUndefined()
+  expect(commits.latestValue('key')).toBeUndefined()
   await database.close()
 })
 

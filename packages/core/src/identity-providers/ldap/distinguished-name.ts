@@ -27,13 +27,13 @@ function normaliseAttribute(text: string): string {
   const tokens = tokensOf(value.join('='))
   const from = tokens.findIndex((token) => token !== ' ')
   const to = tokens.findLastIndex((token) => token !== ' ')
-  const plain = tokens
+  const plainValue = tokens
     .slice(from, to + 1)
     .map(decode)
     .join('')
     .normalize('NFC')
     .toLowerCase()
-  return JSON.stringify([attribute.trim().toLowerCase(), plain])
+  return JSON.stringify([attribute.trim().toLowerCase(), plainValue])
 }
 
 export const normaliseDn = (dn: string): string =>

@@ -53,8 +53,8 @@ export async function groupsOf(
   } catch (error) {
     if (error instanceof IncompleteGroups) return { groups: [], missingGroups: error.message }
     if (!(error instanceof ResultCodeError)) throw error
-    const missingGroups = `The directory returned the result code ${error.code} (${error.name}) to the search for groups.`
-    return { groups: [], missingGroups }
+    const missingReason = `The directory returned the result code ${error.code} (${error.name}) to the search for groups.`
+    return { groups: [], missingGroups: missingReason }
   }
 }
 

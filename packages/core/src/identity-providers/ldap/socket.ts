@@ -27,9 +27,9 @@ const contexts = new BoundedCache<SecureContext>(20)
 
 /** Returns a context that trusts the certificate in addition to Node's authorities. */
 function trustContext(caCertificate: string): SecureContext {
-  const cached = contexts.get(caCertificate)
-  const context = cached ?? createSecureContext({ ca: [...getCACertificates('default'), caCertificate] })
-  if (cached === undefined) contexts.set(caCertificate, context)
+  const cachedContext = contexts.get(caCertificate)
+  const context = cachedContext ?? createSecureContext({ ca: [...getCACertificates('default'), caCertificate] })
+  if (cachedContext === undefined) contexts.set(caCertificate, context)
   return context
 }
 

@@ -43,8 +43,8 @@ function pagedResultsOf(bytes: Buffer, range: Pick<BerElement, 'from' | 'to'>): 
   for (const control of controls === undefined ? [] : childrenOf(bytes, controls, [tags.sequence])) {
     const oid = elementAt(bytes, control.from)
     if (oid === undefined || bytes.toString('latin1', oid.from, oid.to) !== pagedResultsOid) continue
-    const next = elementAt(bytes, oid.to)
-    const value = next?.tag === tags.boolean ? elementAt(bytes, next.to) : next
+    const nextElement = elementAt(bytes, oid.to)
+    const value = nextElement?.tag === tags.boolean ? elementAt(bytes, nextElement.to) : nextElement
     const [content] =
       value?.tag === tags.text && value.to <= control.to ? childrenOf(bytes, value, [tags.sequence]) : []
     const [size, cookie] = content === undefined ? [] : childrenOf(bytes, content, [tags.integer, tags.text])
@@ -95,7 +95,7 @@ export class LdapMessages extends Duplex {
   readonly connecting = false
   readonly readyState = 'open'
   #socket: Duplex
-  #pending: Buffer[] = []
+  #pendingChunks: Buffer[] = []
   #pendingBytes = 0
   #neededBytes = 2
   #totalBytes = 0
@@ -110,12 +110,12 @@ export class LdapMessages extends Duplex {
 
   #receive(chunk: Buffer): void {
     this.#totalBytes += chunk.length
-    this.#pending.push(chunk)
+    this.#pendingChunks.push(chunk)
     this.#pendingBytes += chunk.length
     if (this.#totalBytes > maxBytes) this.destroy(new MalformedResponse('more than 1 MiB'))
     if (this.destroyed || this.#pendingBytes < this.#neededBytes) return
     try {
-      this.#forward(Buffer.concat(this.#pending))
+      this.#forward(Buffer.concat(this.#pendingChunks))
     } catch (error) {
       this.destroy(error instanceof Error ? error : new MalformedResponse(String(error)))
     }
@@ -123,17 +123,17 @@ export class LdapMessages extends Duplex {
 
   #forward(bytes: Buffer): void {
     let position = 0
-    let next = messageAt(bytes, position)
-    while (next !== undefined && next.to <= bytes.length) {
-      const message = sanitise(bytes, next)
+    let nextMessage = messageAt(bytes, position)
+    while (nextMessage !== undefined && nextMessage.to <= bytes.length) {
+      const message = sanitise(bytes, nextMessage)
       if (message !== undefined) this.push(message)
-      position = next.to
-      next = messageAt(bytes, position)
+      position = nextMessage.to
+      nextMessage = messageAt(bytes, position)
     }
-    const incomplete = bytes.subarray(position)
-    this.#pending = [incomplete]
-    this.#pendingBytes = incomplete.length
-    this.#neededBytes = next === undefined ? incomplete.length + 1 : next.to - position
+    const incompleteBytes = bytes.subarray(position)
+    this.#pendingChunks = [incompleteBytes]
+    this.#pendingBytes = incompleteBytes.length
+    this.#neededBytes = nextMessage === undefined ? incompleteBytes.length + 1 : nextMessage.to - position
   }
 
   override _read(): void {

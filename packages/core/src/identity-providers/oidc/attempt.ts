@@ -35,8 +35,8 @@ const Sealed = z.object({ grant: z.instanceof(Uint8Array).optional() })
 
 const Binding = z.object({ browserHash: z.string(), expiresAtMs: z.number() })
 
-const newBinding = (browser: string, seconds: number) => {
-  const expiresAtMs = now() + seconds * 1000
+const newBinding = (browser: string, lifetimeSeconds: number) => {
+  const expiresAtMs = now() + lifetimeSeconds * 1000
   return { browserHash: sha256(browser), expiresAtMs, ttl: Math.ceil(expiresAtMs / 1000) + 3600 }
 }
 
@@ -69,14 +69,14 @@ export async function consumeAttempt(
   providerId: string,
 ): Promise<(Attempt & { browser: string | undefined }) | undefined> {
   const key = keys.signInAttempt(sha256(state))
-  const found = await read(key, browsers)
-  const attempt = found && Attempt.parse(found.item)
+  const storedAttempt = await read(key, browsers)
+  const attempt = storedAttempt && Attempt.parse(storedAttempt.item)
   if (attempt?.providerId !== providerId) return undefined
-  if (found?.browser === undefined) return { ...attempt, browser: undefined }
+  if (storedAttempt?.browser === undefined) return { ...attempt, browser: undefined }
   // A used attempt is marked as expired and kept until its `ttl`.
-  const isUnused = { expiresAtMs: { is: found.expiresAtMs } }
+  const isUnused = { expiresAtMs: { is: storedAttempt.expiresAtMs } }
   const failure = await transact([patch(key, { set: { expiresAtMs: 0 } }, isUnused)])
-  return { ...attempt, browser: failure === undefined ? found.browser : undefined }
+  return { ...attempt, browser: failure === undefined ? storedAttempt.browser : undefined }
 }
 
 export async function storeCode(
@@ -96,11 +96,11 @@ export async function readCode(
   browsers: readonly string[],
 ): Promise<(SignedIn & { grant: ProviderGrant | undefined; consumeWrite: WriteItem }) | undefined> {
   const key = keys.signInCode(sha256(code))
-  const found = await read(key, browsers)
-  if (found?.browser === undefined) return undefined
-  const { grant } = Sealed.parse(found.item)
+  const storedCode = await read(key, browsers)
+  if (storedCode?.browser === undefined) return undefined
+  const { grant } = Sealed.parse(storedCode.item)
   return {
-    ...SignedIn.parse(found.item),
+    ...SignedIn.parse(storedCode.item),
     grant: unsealGrant(grant, code),
     consumeWrite: remove(key, { pk: { present: true } }),
   }

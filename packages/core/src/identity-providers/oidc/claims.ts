@@ -15,8 +15,8 @@ function claimNames({ settings, roleMappings }: Pick<ProviderRecord, 'settings' 
 
 export function lacksClaims(provider: ProviderRecord, claims: Claims): boolean {
   const { usernameClaim, emailClaim, groupsClaim } = claimNames(provider)
-  const required = [usernameClaim, emailClaim, ...(groupsClaim === undefined ? [] : [groupsClaim])]
-  return required.some((name) => valueOf(claims, name) === undefined)
+  const requiredClaims = [usernameClaim, emailClaim, ...(groupsClaim === undefined ? [] : [groupsClaim])]
+  return requiredClaims.some((name) => valueOf(claims, name) === undefined)
 }
 
 export function identityOf(provider: ProviderRecord, claims: Claims): ExternalIdentity | undefined {

@@ -28,8 +28,8 @@ const issuers = new BoundedCache<{ issuer: Promise<CachedIssuer>; untilMs: numbe
 /** The cache key contains the revision, so that changed settings take effect at once. */
 export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
   const cacheKey = `${provider.id} ${provider.revision}`
-  const cached = issuers.get(cacheKey)
-  if (cached !== undefined && cached.untilMs > elapsedMs()) return cached.issuer
+  const cachedEntry = issuers.get(cacheKey)
+  if (cachedEntry !== undefined && cachedEntry.untilMs > elapsedMs()) return cachedEntry.issuer
   const cacheEntry = { issuer: discover(provider), untilMs: elapsedMs() + metadataTtlMs }
   cacheEntry.issuer.catch(() => {
     cacheEntry.untilMs = elapsedMs() + failureTtlMs
@@ -42,14 +42,14 @@ export function cachedIssuer(provider: ProviderRecord): Promise<CachedIssuer> {
 export async function discover(provider: ProviderRecord): Promise<CachedIssuer> {
   const issuer = checkProviderUrl(issuerOf(provider))
   const options = { [openid.customFetch]: guardedFetch, execute: plainHttpOptions(issuer) }
-  const discovered = await openid
+  const discoveredConfiguration = await openid
     .discovery(issuer, clientIdOf(provider), undefined, openid.None(), options)
     .catch((error: unknown) => {
       throw mismatchIn(error, provider) ?? error
     })
-  const metadata = discovered.serverMetadata()
+  const metadata = discoveredConfiguration.serverMetadata()
   // The library exempts some hosts from this check, which would let any tenant sign in.
-  if (new URL(metadata.issuer).href !== issuer.href) throw issuerMismatch(metadata.issuer, provider)
+  if (new URL(metadata.issuer).href !== issuer.href) throw issuerMismatchError(metadata.issuer, provider)
   // The browser opens this address; the platform checks the others when it calls them.
   if (metadata.authorization_endpoint !== undefined) checkProviderUrl(metadata.authorization_endpoint)
   return { metadata, keysReadAtMs: 0 }
@@ -58,18 +58,18 @@ export async function discover(provider: ProviderRecord): Promise<CachedIssuer> 
 function mismatchIn(error: unknown, provider: ProviderRecord): InvalidResponse | undefined {
   const isMismatch = error instanceof openid.ClientError && error.code === 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED'
   const data = isMismatch ? MismatchData.safeParse(error.cause).data : undefined
-  return data && issuerMismatch(data.body.issuer, provider)
+  return data && issuerMismatchError(data.body.issuer, provider)
 }
 
 const MismatchData = z.object({ body: z.object({ issuer: z.string() }) })
 
 /** Discloses the issuer of the metadata only if it differs from the settings by a slash. */
-export function issuerMismatch(issuer: string, provider: ProviderRecord): InvalidResponse {
-  const configured = issuerOf(provider)
-  const differsBySlash = issuer === `${configured}/` || configured === `${issuer}/`
+export function issuerMismatchError(issuer: string, provider: ProviderRecord): InvalidResponse {
+  const configuredIssuer = issuerOf(provider)
+  const differsBySlash = issuer === `${configuredIssuer}/` || configuredIssuer === `${issuer}/`
   return new InvalidResponse(
     differsBySlash
-      ? `The metadata name the issuer ${issuer}, the settings ${configured}. Configure it as in the metadata.`
+      ? `The metadata name the issuer ${issuer}, the settings ${configuredIssuer}. Configure it as in the metadata.`
       : 'The metadata are for another issuer. Check the spelling; for a cloud directory, use the tenant id.',
   )
 }

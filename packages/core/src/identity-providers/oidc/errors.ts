@@ -64,10 +64,10 @@ export function describeFailure(error: unknown): string {
   const errors = errorsIn(error)
   const invalidResponseError = errors.find((each) => each instanceof InvalidResponse)
   if (invalidResponseError !== undefined) return invalidResponseError.message
-  const last = errors.at(-1)
-  if (last instanceof ResponseBodyError || last instanceof AuthorizationResponseError)
-    return `The provider responded with the error ${/^[a-z_]{1,50}$/.test(last.error) ? last.error : '(invalid)'}.`
-  return describeData(dataOf(last), textOf(last))
+  const lastError = errors.at(-1)
+  if (lastError instanceof ResponseBodyError || lastError instanceof AuthorizationResponseError)
+    return `The provider responded with the error ${/^[a-z_]{1,50}$/.test(lastError.error) ? lastError.error : '(invalid)'}.`
+  return describeData(dataOf(lastError), textOf(lastError))
 }
 
 /** Texts of the library are fixed. Texts of other errors, such as syntax errors, may contain parts of a token. */

@@ -47,10 +47,10 @@ async function buildAuthorizationUrl(
 }
 
 /** `offline_access` requests a refresh token, with which the platform later checks that the user still exists. */
-const defaultScopes = ({ metadata: { scopes_supported: supported } }: CachedIssuer): string[] => [
+const defaultScopes = ({ metadata: { scopes_supported: supportedScopes } }: CachedIssuer): string[] => [
   'profile',
   'email',
-  ...(Array.isArray(supported) && supported.includes('offline_access') ? ['offline_access'] : []),
+  ...(Array.isArray(supportedScopes) && supportedScopes.includes('offline_access') ? ['offline_access'] : []),
 ]
 
 export async function completeExchange(

@@ -15,8 +15,8 @@ export function grantIn(tokens: openid.TokenEndpointResponse): ProviderGrant | u
   const { refresh_token: refreshToken, refresh_expires_in: lifetime } = tokens
   if (refreshToken === undefined || refreshToken.length > maxTokenLength) return undefined
   // Keycloak sends a lifetime; 0 means an unlimited one.
-  const seconds = Number(lifetime)
-  return { refreshToken, ...(seconds > 0 && { expiresAtMs: now() + seconds * 1000 }) }
+  const lifetimeSeconds = Number(lifetime)
+  return { refreshToken, ...(lifetimeSeconds > 0 && { expiresAtMs: now() + lifetimeSeconds * 1000 }) }
 }
 
 /** Throws if the provider neither confirms nor rejects the user. */

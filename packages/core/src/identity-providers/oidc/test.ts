@@ -5,7 +5,7 @@ import { iso, now } from '../../clock.ts'
 import { newSecret } from '../../id.ts'
 import { issuerOf, publicUrl, redirectUri } from '../provider.ts'
 import { type ProviderRecord, type ProviderSecret } from '../record.ts'
-import { clientOf, discover, issuerMismatch, type CachedIssuer } from './client.ts'
+import { type CachedIssuer, clientOf, discover, issuerMismatchError } from './client.ts'
 import { describeFailure, InvalidResponse } from './errors.ts'
 import { checkProviderUrl, guardedFetch } from './fetch.ts'
 
@@ -19,20 +19,20 @@ export async function testOidc(provider: ProviderRecord, { clientSecret = '' }: 
   } catch (error) {
     return [{ name: 'discovery', ok: false, message: describeFailure(error) }]
   }
-  const observed: { date?: string | null } = {}
+  const observation: { date?: string | null } = {}
   const checks = [
     { name: 'discovery', ok: true, message: 'The metadata of the issuer are valid.' },
     await check('issuer', 'The issuer is the same in the settings and the metadata.', async () => {
-      if (issuer.metadata.issuer !== issuerOf(provider)) throw issuerMismatch(issuer.metadata.issuer, provider)
+      if (issuer.metadata.issuer !== issuerOf(provider)) throw issuerMismatchError(issuer.metadata.issuer, provider)
     }),
     await check('endpoints', 'The platform may call all endpoints of a sign-in.', async () => checkEndpoints(issuer)),
     await check('algorithms', '', async () => describeAlgorithms(issuer)),
     await check('keys', 'The issuer publishes keys to verify tokens.', () => checkKeys(issuer)),
     await check('client', 'The issuer accepts the client and its secret.', () =>
-      checkClient(provider, { issuer, clientSecret, callbackUri: redirectUri(portalUrl, provider.id), observed }),
+      checkClient(provider, { issuer, clientSecret, callbackUri: redirectUri(portalUrl, provider.id), observation }),
     ),
   ]
-  const issuerMs = Date.parse(observed.date ?? '')
+  const issuerMs = Date.parse(observation.date ?? '')
   if (Number.isNaN(issuerMs)) return checks
   return [...checks, await check('clock', 'The clocks of issuer and platform agree.', async () => checkClock(issuerMs))]
 }
@@ -48,11 +48,11 @@ async function check(name: string, message: string, work: () => Promise<string |
 
 function checkEndpoints({ metadata }: CachedIssuer): void {
   const { authorization_endpoint, token_endpoint, jwks_uri, userinfo_endpoint, response_types_supported } = metadata
-  const required = { authorization_endpoint, token_endpoint, jwks_uri }
-  const missing = Object.entries(required).filter(([, address]) => typeof address !== 'string')
-  if (missing.length > 0)
-    throw new InvalidResponse(`The issuer's metadata lack ${missing.map(([name]) => name).join(', ')}.`)
-  for (const address of [...Object.values(required), userinfo_endpoint])
+  const requiredEndpoints = { authorization_endpoint, token_endpoint, jwks_uri }
+  const missingEndpoints = Object.entries(requiredEndpoints).filter(([, address]) => typeof address !== 'string')
+  if (missingEndpoints.length > 0)
+    throw new InvalidResponse(`The issuer's metadata lack ${missingEndpoints.map(([name]) => name).join(', ')}.`)
+  for (const address of [...Object.values(requiredEndpoints), userinfo_endpoint])
     if (address !== undefined) checkProviderUrl(address)
   const isCodeUnsupported = Array.isArray(response_types_supported) && !response_types_supported.includes('code')
   if (isCodeUnsupported) throw new InvalidResponse('The issuer does not offer the authorization code flow.')
@@ -114,19 +114,19 @@ interface ClientCheck {
   clientSecret: string
   callbackUri: string
   /** Receives the `Date` header of the response to a POST, which is never cached. */
-  observed: { date?: string | null }
+  observation: { date?: string | null }
 }
 
 /** Sends a code that cannot exist, because a provider rejects the code only after it has accepted the client. */
 async function checkClient(
   provider: ProviderRecord,
-  { issuer, clientSecret, callbackUri, observed }: ClientCheck,
+  { issuer, clientSecret, callbackUri, observation }: ClientCheck,
 ): Promise<void> {
   const request = { code: newSecret(), redirect_uri: callbackUri, code_verifier: newSecret() }
   const client = clientOf(provider, issuer, clientSecret)
   client[openid.customFetch] = async (...call) => {
     const response = await guardedFetch(...call)
-    observed.date = response.headers.get('date')
+    observation.date = response.headers.get('date')
     return response
   }
   try {

@@ -8,7 +8,7 @@ import * as keys from '../../db/keys.ts'
 import { getMany, patch, backOff, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { expand } from './expand.ts'
-import { storeContention } from '../../error.ts'
+import { storeContentionError } from '../../error.ts'
 import { requestCancelAll, finishQueued, maxJobsPerTransaction } from '../cancel.ts'
 import { firstCheckOf } from '../claim.ts'
 import { enterInbox, inboxEntryCounts } from '../inbox.ts'
@@ -26,15 +26,16 @@ export async function advanceBatch({ organisationId, batchId }: BatchReference):
 }
 
 export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
-  let current: BatchRecord | undefined = batch
+  let currentBatch: BatchRecord | undefined = batch
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
-    if (current === undefined || current.starts !== undefined || current.finishedAtMs !== undefined) return
-    const end = stopReasonOf(current)
-    if (await (end === undefined ? release(current) : stop(current, end))) return
-    current = await findBatch(batch.organisationId, batch.id)
+    if (currentBatch === undefined || currentBatch.starts !== undefined || currentBatch.finishedAtMs !== undefined)
+      return
+    const end = stopReasonOf(currentBatch)
+    if (await (end === undefined ? release(currentBatch) : stop(currentBatch, end))) return
+    currentBatch = await findBatch(batch.organisationId, batch.id)
   }
-  throw storeContention()
+  throw storeContentionError()
 }
 
 async function jobsOf(
@@ -109,8 +110,8 @@ function releaseWrites({
   deliverWithinSeconds = defaultDeliverWithinSeconds,
 }: JobRecord): WriteItem[] {
   const expiresAtMs = now() + deliverWithinSeconds * 1000
-  const due = keys.due(id, firstCheckOf({ expiresAtMs, timeoutSeconds }, now()))
-  const change = { set: { expiresAtMs, ...due }, remove: ['isThrottled'] }
+  const dueAttributes = keys.dueIndexKeys(id, firstCheckOf({ expiresAtMs, timeoutSeconds }, now()))
+  const change = { set: { expiresAtMs, ...dueAttributes }, remove: ['isThrottled'] }
   return [
     patch(keys.job(organisationId, id), change, { status: { is: 'Queued' }, isThrottled: { is: true } }),
     enterInbox({ clusterId, id }),

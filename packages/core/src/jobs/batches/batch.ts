@@ -41,10 +41,12 @@ async function authorizedBatch(caller: Caller, batchId: string): Promise<BatchRe
 
 export const list = ({ organisationId }: Caller, query: PageQuery) =>
   paged(['batches', organisationId], query, async (page) => {
-    const { accepted: totalCount } = parseRemovalGuard(await get(keys.removalGuard(organisationId), { stale: true }))
+    const { accepted: totalCount } = parseRemovalGuard(
+      await get(keys.removalGuard(organisationId), { mayBeStale: true }),
+    )
     const range = { index: 'gsi1', pk: keys.organisationBatches(organisationId) } as const
     const { keys: pageKeys, next } = await pageOfRange(range, async () => totalCount, page)
-    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { stale: true })
+    const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { mayBeStale: true })
     const batches = items.filter((item) => item !== undefined).map((item) => batchView(parseBatch(item)))
     return { items: batches, totalCount, next }
   })

@@ -11,13 +11,13 @@ import { type Caller } from '../../caller.ts'
 import { commit, readWithRights } from '../../outbox/commit.ts'
 import { iso, now } from '../../clock.ts'
 import { config } from '../../config.ts'
-import { countCallWrite, counterOf, limitExceeded, perMinute } from '../../db/call-limit.ts'
+import { countCallWrite, counterOf, limitExceededError, perMinute } from '../../db/call-limit.ts'
 import * as keys from '../../db/keys.ts'
 import { check, create, getMany, orThrow, backOff, type WriteItem } from '../../db/table.ts'
 import { type ConditionFailure } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
-import { storeContention, platformError } from '../../error.ts'
-import { isId, timeOf } from '../../id.ts'
+import { platformError, storeContentionError } from '../../error.ts'
+import { isId, timeMsOf } from '../../id.ts'
 import { parseNodes } from '../../clusters/node.ts'
 import { outboxRetryMs, enqueueBatch } from '../../aws/queues.ts'
 
@@ -59,8 +59,8 @@ export async function createBatch(caller: Caller, request: BatchRequest): Promis
       ...admission,
     ])
     if (failure === undefined) break
-    if (failure.index === 1) throw limitExceeded(counter)
-    if (attempt === maxAttempts) throw storeContention()
+    if (failure.index === 1) throw limitExceededError(counter)
+    if (attempt === maxAttempts) throw storeContentionError()
     await backOff(attempt)
     if (failure.index === 2) {
       guard = parseRemovalGuard(failure.item)
@@ -77,7 +77,7 @@ const responseFor = (batchId: string, { jobs, resolvedCount }: BatchRequest): Ac
   jobIds: jobs.map((_, index) => jobIdOf(batchId, index)),
   submittedCount: jobs.length,
   ...(resolvedCount !== undefined && { resolvedCount }),
-  createdAt: iso(timeOf(batchId)),
+  createdAt: iso(timeMsOf(batchId)),
 })
 
 /** The batch stays due for the sweep until it is finished. */
@@ -100,15 +100,18 @@ function batchWrites(
     starts,
     expanded: 0,
   }
-  const indexKeys = { gsi1pk: keys.organisationBatches(organisationId), ...keys.due(id, now() + outboxRetryMs) }
-  return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeOf(id), ...indexKeys }), ...writes]
+  const indexKeys = {
+    gsi1pk: keys.organisationBatches(organisationId),
+    ...keys.dueIndexKeys(id, now() + outboxRetryMs),
+  }
+  return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeMsOf(id), ...indexKeys }), ...writes]
 }
 
 /** Returns the common title of all scripts, or a text with the number of different titles, such as `3 scripts`. */
 function commonTitle(jobs: readonly SubmittedJob[]): string | undefined {
   const titles = new Set(jobs.map(({ payload }) => titleOfPayload(payload)))
-  const [first] = titles
-  return titles.size > 1 ? `${titles.size} scripts` : first
+  const [firstTitle] = titles
+  return titles.size > 1 ? `${titles.size} scripts` : firstTitle
 }
 
 /**

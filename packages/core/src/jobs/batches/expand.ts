@@ -12,7 +12,7 @@ import * as keys from '../../db/keys.ts'
 import { patch, backOff, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
-import { storeContention, PlatformError } from '../../error.ts'
+import { PlatformError, storeContentionError } from '../../error.ts'
 import { firstCheckOf } from '../claim.ts'
 import { enterInbox, inboxEntryCounts } from '../inbox.ts'
 import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, createWrites } from '../record.ts'
@@ -39,23 +39,23 @@ export async function expand(organisationId: string, batchId: string): Promise<B
     if (batch?.starts === undefined) return batch
     failureCount = batch.expanded > reachedCount ? 0 : failureCount + 1
     reachedCount = batch.expanded
-    if (failureCount === maxAttempts) throw storeContention()
+    if (failureCount === maxAttempts) throw storeContentionError()
     if (failureCount > 0) await backOff(failureCount)
     await expandFrom(batch, batch.starts)
   }
 }
 
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
-  const pending = await readPendingJobs({ ...batch, starts }, batch.expanded)
-  if (pending === undefined) return
-  const unlistedIds = unlistedClusters(batch, pending)
+  const pendingJobs = await readPendingJobs({ ...batch, starts }, batch.expanded)
+  if (pendingJobs === undefined) return
+  const unlistedIds = unlistedClusters(batch, pendingJobs)
   try {
-    let current: BatchRecord | undefined = batch
-    while (current !== undefined && current.expanded < current.submittedCount) {
-      current = await createNext(current, pending, unlistedIds)
+    let currentBatch: BatchRecord | undefined = batch
+    while (currentBatch !== undefined && currentBatch.expanded < currentBatch.submittedCount) {
+      currentBatch = await createNext(currentBatch, pendingJobs, unlistedIds)
       await failpoint('batch.expanding')
     }
-    if (current !== undefined) await close(current, starts)
+    if (currentBatch !== undefined) await close(currentBatch, starts)
   } catch (error) {
     // After an error such as contention, the next attempt of `expand` continues from the stored progress.
     if (!(error instanceof PlatformError)) throw error
@@ -66,29 +66,29 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
  * Returns the clusters whose jobs wait in items of the inbox: clusters with more jobs than their record can list, and
  * all clusters of a batch that limits concurrency.
  */
-function unlistedClusters({ maxConcurrency }: BatchRecord, pending: PendingJobs): Set<string> {
-  const byCluster = Map.groupBy(pending.values(), ({ clusterId }) => clusterId)
+function unlistedClusters({ maxConcurrency }: BatchRecord, pendingJobs: PendingJobs): Set<string> {
+  const byCluster = Map.groupBy(pendingJobs.values(), ({ clusterId }) => clusterId)
   const hasMany = ({ length }: readonly PendingJob[]) => maxConcurrency !== undefined || length > maxListed
   return new Set([...byCluster].filter(([, jobs]) => hasMany(jobs)).map(([clusterId]) => clusterId))
 }
 
 async function createNext(
   batch: BatchRecord,
-  pending: PendingJobs,
+  pendingJobs: PendingJobs,
   unlistedIds: Set<string>,
 ): Promise<BatchRecord | undefined> {
   const removedIds = new Set<string>()
   for (;;) {
-    const jobs = nextJobs(batch, pending, { removedIds, unlistedIds })
-    const expanded = batch.expanded + jobs.length
-    const released = Math.min(expanded, batch.maxConcurrency ?? 0)
+    const jobs = nextJobs(batch, pendingJobs, { removedIds, unlistedIds })
+    const expandedCount = batch.expanded + jobs.length
+    const releasedCount = Math.min(expandedCount, batch.maxConcurrency ?? 0)
     const counters = counterWrites(
       batch.organisationId,
       jobs.flatMap(({ counterChange }) => (counterChange === undefined ? [] : [counterChange])),
     )
     const failure = await commit(system(batch.organisationId), {
       writes: [
-        progressWrite(batch, { expanded, released }),
+        progressWrite(batch, { expanded: expandedCount, released: releasedCount }),
         ...counters.map(({ write }) => write),
         ...jobs.flatMap(({ writes }) => writes),
         // Jobs of removed clusters count as hidden, because their clusters have no counters.
@@ -101,7 +101,7 @@ async function createNext(
     })
     if (failure === undefined) {
       await wakeRelays(jobs)
-      return { ...batch, expanded, released }
+      return { ...batch, expanded: expandedCount, released: releasedCount }
     }
     const counter = counters[failure.index - 1]
     if (counter === undefined) return undefined
@@ -129,19 +129,19 @@ const countHiddenIn = (jobs: readonly NewJob[]): Record<string, number> => {
   return Object.fromEntries([...Map.groupBy(statuses, String)].map(([status, { length }]) => [status, length]))
 }
 
-interface Clusters {
+interface ClusterSets {
   removedIds: ReadonlySet<string>
   unlistedIds: ReadonlySet<string>
 }
 
-function nextJobs(batch: BatchRecord, pending: PendingJobs, special: Clusters): NewJob[] {
+function nextJobs(batch: BatchRecord, pendingJobs: PendingJobs, clusterSets: ClusterSets): NewJob[] {
   const jobs: NewJob[] = []
   const clusterIds = new Set<string>()
   let [writes, bytes] = [0, 0]
   for (let index = batch.expanded; index < batch.submittedCount; index++) {
-    const pendingJob = pending.get(index)
+    const pendingJob = pendingJobs.get(index)
     if (pendingJob === undefined) throw new Error(`Job ${index} of ${batch.id} is missing in its chunk`)
-    const job = newJob(batch, index, pendingJob, special)
+    const job = newJob(batch, index, pendingJob, clusterSets)
     writes += job.writes.length + (clusterIds.has(pendingJob.clusterId) ? 0 : 1)
     bytes += Buffer.byteLength(pendingJob.payload)
     if (jobs.length > 0 && (writes > maxWrites || bytes > maxPayloadBytes)) break
@@ -151,14 +151,14 @@ function nextJobs(batch: BatchRecord, pending: PendingJobs, special: Clusters): 
   return jobs
 }
 
-function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { removedIds, unlistedIds }: Clusters) {
+function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { removedIds, unlistedIds }: ClusterSets) {
   const isClusterRemoved = removedIds.has(pendingJob.clusterId)
   const job = newJobOf(batch, index, pendingJob)
   const end = endOf(batch, isClusterRemoved)
   const isWaiting = end === undefined && !job.isThrottled
   const isListed = isWaiting && !unlistedIds.has(pendingJob.clusterId)
   const dispatchFields = isWaiting
-    ? { ...keys.due(job.id, firstCheckOf(job, now())), ...(isListed && { isListed: true as const }) }
+    ? { ...keys.dueIndexKeys(job.id, firstCheckOf(job, now())), ...(isListed && { isListed: true as const }) }
     : {}
   const record = end === undefined ? { ...job, ...dispatchFields } : { ...job, ...end, completedAtMs: now() }
   const add = {

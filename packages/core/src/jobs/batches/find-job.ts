@@ -3,7 +3,7 @@ import { batchIdOf, indexOf, jobIdOf } from './id.ts'
 import { type BatchRecord, findBatch } from './record.ts'
 import * as keys from '../../db/keys.ts'
 import { getConsistent } from '../../db/table.ts'
-import { parseRemoved } from '../../clusters/removed.ts'
+import { parseRemovedIds } from '../../clusters/removed.ts'
 import { platformError } from '../../error.ts'
 import { isId } from '../../id.ts'
 import { type JobRecord, parseJob, titleOfPayload } from '../record.ts'
@@ -67,11 +67,14 @@ export async function findStoredJob(
   organisationId: string,
   jobId: string,
 ): Promise<{ job: JobRecord } | { operation: OperationRecord } | undefined> {
-  const [item, removed] = await getConsistent([keys.job(organisationId, jobId), keys.removedClusters(organisationId)])
+  const [item, removedItem] = await getConsistent([
+    keys.job(organisationId, jobId),
+    keys.removedClusters(organisationId),
+  ])
   if (item === undefined) return undefined
   if (isOperation(item)) return { operation: parseOperation(item) }
   const job = parseJob(item)
-  if (parseRemoved(removed).has(job.clusterId)) throw platformError('job_not_found')
+  if (parseRemovedIds(removedItem).has(job.clusterId)) throw platformError('job_not_found')
   return { job }
 }
 
@@ -87,8 +90,8 @@ async function findUnexpanded(organisationId: string, jobId: string): Promise<Un
 
 export async function listPendingJobs(batch: BatchRecord): Promise<JobRecord[]> {
   const { starts, expanded } = batch
-  const pending = starts && (await readPendingJobs({ ...batch, starts }, expanded))
-  return [...(pending ?? [])]
+  const pendingJobs = starts && (await readPendingJobs({ ...batch, starts }, expanded))
+  return [...(pendingJobs ?? [])]
     .filter(([index]) => index >= expanded)
     .map(([index, job]) => unexpandedJob(batch, index, job).job)
 }

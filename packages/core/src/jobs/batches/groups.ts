@@ -11,7 +11,7 @@ import { compareGroups, listedClusterLimit } from '@platform/contract/merge-grou
 import { type Caller } from '../../caller.ts'
 import { optionalTimestamp } from '../../clock.ts'
 import { clusterNameOf } from '../../clusters/record.ts'
-import { parseRemoved } from '../../clusters/removed.ts'
+import { parseRemovedIds } from '../../clusters/removed.ts'
 import * as keys from '../../db/keys.ts'
 import { getMany, type Item } from '../../db/table.ts'
 import { paged, pageOfItems, type PageQuery } from '../../db/paging.ts'
@@ -64,9 +64,9 @@ async function readBatch(
   const itemKeys = [keys.batch(organisationId, batchId), keys.removedClusters(organisationId), ...others]
   const [item, removedItem, ...items] = await getMany(itemKeys)
   if (item === undefined) throw platformError('batch_not_found')
-  const removed = parseRemoved(removedItem)
+  const removedIds = parseRemovedIds(removedItem)
   const itemsByKey = new Map(others.map((key, index) => [textOf(key), items[index]]))
-  const jobs = allJobs.filter(({ clusterId }) => !removed.has(clusterId))
+  const jobs = allJobs.filter(({ clusterId }) => !removedIds.has(clusterId))
   const itemOf = (key: keys.Key): Item | undefined => itemsByKey.get(textOf(key))
   return { batch: parseBatch(item), allJobs, jobs, itemOf }
 }
@@ -96,8 +96,8 @@ export async function read(caller: Caller, batchId: string): Promise<JobGroups> 
 
 function groupView(group: Group, itemOf: ((key: keys.Key) => Item | undefined) | undefined): JobGroup {
   const { key, status, count, jobs } = group
-  const [first] = jobs
-  const job = sampleOf(group) ?? first
+  const [firstJob] = jobs
+  const job = sampleOf(group) ?? firstJob
   if (job === undefined) throw new Error(`The group ${key} has no jobs`)
   const clusterIds = [...new Set(jobs.slice(0, listedClusterLimit).map(({ clusterId }) => clusterId))]
   return {
@@ -151,11 +151,11 @@ export async function listResults(caller: Caller, batchId: string, query: PageQu
     const { items, ...rest } = pageOfItems(jobs, page, positionOf)
     const clusterKeys = items.map(({ clusterId }) => keys.cluster(organisationId, clusterId))
     const outputKeys = items.map((job) => (hasResult(job) && isTerminal(job) ? startKeys(job) : []))
-    const found = await getMany([...clusterKeys, ...outputKeys.flat()])
+    const foundItems = await getMany([...clusterKeys, ...outputKeys.flat()])
     let nextIndex = clusterKeys.length
     const results = items.map((job, index): JobOutcome => {
-      const output = found.slice(nextIndex, (nextIndex += outputKeys[index]?.length ?? 0))
-      return resultView(job, clusterNameOf(found[index]) ?? job.clusterId, output)
+      const output = foundItems.slice(nextIndex, (nextIndex += outputKeys[index]?.length ?? 0))
+      return resultView(job, clusterNameOf(foundItems[index]) ?? job.clusterId, output)
     })
     return { items: results, ...rest }
   })

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { iso } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
 import { get, getConsistent, type Item, queryAll } from '../../db/table.ts'
-import { parseRemoved } from '../../clusters/removed.ts'
+import { parseRemovedIds } from '../../clusters/removed.ts'
 import { isId } from '../../id.ts'
 import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { submitterFields, submitterView } from '../../submitter.ts'
@@ -53,12 +53,12 @@ export async function findBatchAndRemoved(organisationId: string, batchId: strin
   if (!isId('batch', batchId)) return undefined
   const itemKeys = [keys.batch(organisationId, batchId), keys.removedClusters(organisationId)]
   const [item, removedItem] = await getConsistent(itemKeys)
-  return item && { batch: parseBatch(item), removedIds: parseRemoved(removedItem) }
+  return item && { batch: parseBatch(item), removedIds: parseRemovedIds(removedItem) }
 }
 
 /** Returns the stored jobs of a batch, newest first. */
 export const readJobsOf = async (organisationId: string, batchId: string): Promise<JobRecord[]> =>
-  (await queryAll({ ...keys.jobsOfBatch(organisationId, batchId), newestFirst: true })).map(parseJob)
+  (await queryAll({ ...keys.jobsOfBatch(organisationId, batchId), isNewestFirst: true })).map(parseJob)
 
 export const countEnded = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled
@@ -66,9 +66,9 @@ export const countEnded = ({ completed, failed, cancelled }: Pick<BatchRecord, '
 /** A job's start may be projected after its end, so `running` may be negative for a moment. */
 export function countsOf(batch: BatchRecord): BatchCounts {
   const { submittedCount, completed, failed, cancelled } = batch
-  const running = Math.max(0, batch.running)
-  const queued = Math.max(0, submittedCount - running - countEnded(batch))
-  return { queued, running, completed, failed, cancelled }
+  const runningCount = Math.max(0, batch.running)
+  const queuedCount = Math.max(0, submittedCount - runningCount - countEnded(batch))
+  return { queued: queuedCount, running: runningCount, completed, failed, cancelled }
 }
 
 export function stopReasonOf({ cancelRequestedAtMs, failed, maxErrors }: BatchRecord): JobEnd | undefined {

@@ -2,7 +2,7 @@ import { batchLimit } from '@platform/contract/batch'
 import { type ErrorDetail } from '@platform/contract/common'
 import { BatchJob, defaultDeliverWithinSeconds, defaultTimeoutSeconds } from '@platform/contract/job'
 import { type PendingJob } from './chunks.ts'
-import { PlatformError, platformError, validationFailed } from '../../error.ts'
+import { PlatformError, platformError, validationFailedError } from '../../error.ts'
 import { payloadOf } from '../job.ts'
 import { maxDetails, parseBody } from '../../lib/validate.ts'
 
@@ -24,13 +24,13 @@ export function parseSubmittedJobs(values: readonly unknown[]): SubmittedJob[] {
       if (details.length >= maxDetails) break
     }
   }
-  if (details.length > 0) throw validationFailed(details)
+  if (details.length > 0) throw validationFailedError(details)
   return jobs
 }
 
 export function submittedJobFactory(job: Omit<BatchJob, 'clusterId'>): (clusterId: string) => SubmittedJob {
-  const submitted = jobFrom({ ...job, clusterId: '' }, [])
-  return (clusterId) => ({ ...submitted, clusterId })
+  const submittedJob = jobFrom({ ...job, clusterId: '' }, [])
+  return (clusterId) => ({ ...submittedJob, clusterId })
 }
 
 const parseSubmittedJob = (value: unknown, path: readonly PropertyKey[]): SubmittedJob =>

@@ -42,8 +42,8 @@ export async function storeCatalog({ repositories, scan }: Required<Catalog>, be
   const problems = scan.problems.slice(0, problemLimit).map((problem) => problem.slice(0, maxProblemLength))
   const storedItems = new Set(before.repositories.map((repository) => JSON.stringify(itemOf(repository))))
   const newItems = repositories.map(itemOf).filter((item) => !storedItems.has(JSON.stringify(item)))
-  const latest = latestVersionsJson(inSourceOrder(repositories))
-  await batchPut([...newItems, { ...keys.catalogScan(), ...scan, problems, latest }])
+  const latestJson = latestVersionsJson(inSourceOrder(repositories))
+  await batchPut([...newItems, { ...keys.catalogScan(), ...scan, problems, latest: latestJson }])
   const removals = removedRepositories.map(({ reference }) => remove(keys.catalogRepository(reference)))
   for (const batch of chunk(removals, 100)) await transact(batch)
 }
@@ -56,11 +56,11 @@ const maxLatestBytes = 100_000
 
 /** The result is stored with the scan, so that counting updates reads one item instead of the catalog. */
 function latestVersionsJson(repositories: readonly CatalogRepositoryRecord[]): string {
-  const latest = [...choicesByModule(repositories)].flatMap(([id, choices]) => {
+  const latestEntries = [...choicesByModule(repositories)].flatMap(([id, choices]) => {
     const release = latestOf(choices)
     return release === undefined ? [] : [[id, release.version]]
   })
-  return jsonWithin(latest, maxLatestBytes)
+  return jsonWithin(latestEntries, maxLatestBytes)
 }
 
 const Latest = z.object({ latest: jsonString(z.array(z.tuple([z.string(), z.string()]))).optional() })
@@ -74,11 +74,11 @@ const [maxReleasesBytes, maxOthersBytes] = [330_000, 60_000]
 function itemOf({ reference, sourceIndex, releases, others = [] }: CatalogRepositoryRecord): Item {
   const othersField = others.length > 0 ? { others: jsonWithin(others.slice(0, otherLimit), maxOthersBytes) } : {}
   // Parsing normalises the member order, so that unchanged repositories are detected and not written.
-  const newest = jsonWithin(
+  const newestJson = jsonWithin(
     releases.slice(0, releaseLimit).map((release) => CatalogRelease.parse(release)),
     maxReleasesBytes,
   )
-  return { ...keys.catalogRepository(reference), reference, sourceIndex, releases: newest, ...othersField }
+  return { ...keys.catalogRepository(reference), reference, sourceIndex, releases: newestJson, ...othersField }
 }
 
 /** Omits the element whose addition exceeds the limit, and all later ones. */

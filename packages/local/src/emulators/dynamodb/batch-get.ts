@@ -26,15 +26,15 @@ export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   const tables: [string, KeysEntry][] = Object.entries(data.RequestItems)
   const reads = tables.flatMap(([tableName, entry]) => keyReads(store, tableName, entry))
   const responses: Record<string, Item[]> = Object.fromEntries(tables.map(([tableName]) => [tableName, []]))
-  const unprocessed: Record<string, KeysEntry> = {}
+  const unprocessedKeys: Record<string, KeysEntry> = {}
   const bill = new Bill()
   let bytes = 0
   for (const { tableName, entry, key, record } of shuffle(reads)) {
     const item: Item | undefined = store.database.getSync(record)
     bytes += item ? itemSize(item) : 0
     if (bytes > MAX_RESPONSE_BYTES) {
-      unprocessed[tableName] ??= { ...withoutParsedExpressions(entry), Keys: [] }
-      unprocessed[tableName].Keys.push(key)
+      unprocessedKeys[tableName] ??= { ...withoutParsedExpressions(entry), Keys: [] }
+      unprocessedKeys[tableName].Keys.push(key)
       continue
     }
     bill.add(tableName, tableCost(itemReadUnits(item, entry.ConsistentRead === true)))
@@ -42,7 +42,7 @@ export function batchGetItem(store: Store, input: Input, usage: Usage): Input {
   }
   usage.readUnits += bill.total()
   const ConsumedCapacity = bill.describe(data.ReturnConsumedCapacity)
-  return { Responses: responses, UnprocessedKeys: unprocessed, ConsumedCapacity }
+  return { Responses: responses, UnprocessedKeys: unprocessedKeys, ConsumedCapacity }
 }
 
 function keyReads(store: Store, tableName: string, entry: KeysEntry): KeyRead[] {
@@ -56,8 +56,8 @@ function keyReads(store: Store, tableName: string, entry: KeysEntry): KeyRead[] 
 
 /** DynamoDB guarantees no order. A random order exposes callers that rely on one. */
 function shuffle(reads: KeyRead[]): KeyRead[] {
-  const ordered = reads.map((read) => ({ read, order: Math.random() }))
-  return ordered.toSorted((left, right) => left.order - right.order).map(({ read }) => read)
+  const orderedReads = reads.map((read) => ({ read, order: Math.random() }))
+  return orderedReads.toSorted((left, right) => left.order - right.order).map(({ read }) => read)
 }
 
 function withoutParsedExpressions({ _projection, ...entry }: KeysEntry): KeysEntry {

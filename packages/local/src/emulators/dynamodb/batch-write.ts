@@ -47,6 +47,6 @@ function planEntry(store: Store, TableName: string, { PutRequest, DeleteRequest 
 }
 
 function rejectDuplicates(plans: PlannedWrite[]): void {
-  const items = new Set(plans.map((plan) => itemPrefix(plan.stored.description.TableId) + plan.itemKey))
+  const items = new Set(plans.map((plan) => itemPrefix(plan.storedTable.description.TableId) + plan.itemKey))
   if (items.size < plans.length) throw validationError('Provided list of item keys contains duplicates')
 }

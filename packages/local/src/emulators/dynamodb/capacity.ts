@@ -69,11 +69,11 @@ type CapacityKind = 'ReadCapacityUnits' | 'WriteCapacityUnits'
 /** With `kind`, as in transactions, the units are also returned under the name of the kind. */
 export function describeCost(mode: unknown, tableName: string, cost: Cost, kind?: CapacityKind): Input | undefined {
   if (mode !== 'TOTAL' && mode !== 'INDEXES') return undefined
-  const units = (used: number) => ({ CapacityUnits: used, ...(kind && { [kind]: used }) })
+  const units = (usedUnits: number) => ({ CapacityUnits: usedUnits, ...(kind && { [kind]: usedUnits }) })
   const total = { TableName: tableName, ...units(totalOf(cost)) }
   if (mode === 'TOTAL') return total
   const unitsByIndex = (costs: Record<string, number>) =>
-    Object.fromEntries(Object.entries(costs).map(([index, used]) => [index, units(used)]))
+    Object.fromEntries(Object.entries(costs).map(([index, usedUnits]) => [index, units(usedUnits)]))
   return {
     ...total,
     Table: units(cost.table),

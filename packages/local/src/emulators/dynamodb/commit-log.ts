@@ -29,7 +29,7 @@ export class CommitLog {
   }
 
   /** Returns the newest value of a record, written or pending; undefined if the record does not exist. */
-  latest(key: string): any {
+  latestValue(key: string): any {
     for (const group of [this.#openGroup, this.#groupInFlight]) {
       const value = group?.changes.get(key)
       if (value !== undefined) return value ?? undefined
@@ -44,8 +44,8 @@ export class CommitLog {
     return group.durability.promise
   }
 
-  /** Resolves when all values that `latest` returned are on the disk. */
-  settled(): Promise<void> {
+  /** Resolves when all values that `latestValue` returned are on the disk. */
+  untilSettled(): Promise<void> {
     return (this.#openGroup ?? this.#groupInFlight)?.durability.promise ?? Promise.resolve()
   }
 

@@ -52,7 +52,7 @@ export interface CancellationReason {
 
 /** Takes one reason for each write of the transaction, in the order of the request. */
 export function transactionCanceledError(reasons: CancellationReason[]): AwsError {
-  const codes = reasons.map((reason) => reason.Code).join(', ')
-  const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codes}]`
+  const codesText = reasons.map((reason) => reason.Code).join(', ')
+  const message = `Transaction cancelled, please refer cancellation reasons for specific reasons [${codesText}]`
   return dynamoError('TransactionCanceledException', message, { Message: message, CancellationReasons: reasons })
 }

@@ -11,29 +11,29 @@ export interface ExpiryRow {
 /** Updates the expiry record in the batch of its item. */
 export function stageExpiry(
   changes: Changes,
-  stored: StoredTable,
+  storedTable: StoredTable,
   itemKey: string,
   before: Item | undefined,
   after: Item | undefined,
 ): void {
-  if (!stored.timeToLive) return
-  const oldRecord = expiryRecordOf(stored, itemKey, before)
-  const currentRecord = expiryRecordOf(stored, itemKey, after)
+  if (!storedTable.timeToLive) return
+  const oldRecord = expiryRecordOf(storedTable, itemKey, before)
+  const currentRecord = expiryRecordOf(storedTable, itemKey, after)
   if (oldRecord && oldRecord !== currentRecord) changes.set(oldRecord, null)
   if (currentRecord)
-    changes.set(currentRecord, { tableName: stored.description.TableName, itemKey } satisfies ExpiryRow)
+    changes.set(currentRecord, { tableName: storedTable.description.TableName, itemKey } satisfies ExpiryRow)
 }
 
 /** Returns the key of the item's expiry record; undefined if the item never expires. */
-export function expiryRecordOf(stored: StoredTable, itemKey: string, item: Item | undefined): string | undefined {
-  const expiresAtSeconds = expiresAtSecondsOf(stored, item)
+export function expiryRecordOf(storedTable: StoredTable, itemKey: string, item: Item | undefined): string | undefined {
+  const expiresAtSeconds = expiresAtSecondsOf(storedTable, item)
   return expiresAtSeconds === undefined
     ? undefined
-    : expiryRecord(expiresAtSeconds, stored.description.TableId, itemKey)
+    : expiryRecord(expiresAtSeconds, storedTable.description.TableId, itemKey)
 }
 
-export function expiresAtSecondsOf(stored: StoredTable, item: Item | undefined): number | undefined {
-  const text = stored.timeToLive && item?.[stored.timeToLive.attribute]?.N
+export function expiresAtSecondsOf(storedTable: StoredTable, item: Item | undefined): number | undefined {
+  const text = storedTable.timeToLive && item?.[storedTable.timeToLive.attribute]?.N
   if (text === undefined) return undefined
   const expiresAtSeconds = Math.floor(Number(text))
   return expiresAtSeconds > 0 && expiresAtSeconds <= MAX_EXPIRY_SECONDS ? expiresAtSeconds : undefined

@@ -41,13 +41,13 @@ export class Responder {
 
   /** See `Call`: any error but `NoResponse` becomes an error response. */
   async call(target: string, body: string): Promise<CallResponse> {
-    const running = this.#perform(target, body)
-    this.#runningCalls.add(running)
-    return running.finally(() => this.#runningCalls.delete(running))
+    const runningCall = this.#perform(target, body)
+    this.#runningCalls.add(runningCall)
+    return runningCall.finally(() => this.#runningCalls.delete(runningCall))
   }
 
   /** Resolves when no operation runs. */
-  async idle(): Promise<void> {
+  async untilIdle(): Promise<void> {
     while (this.#runningCalls.size > 0) await Promise.allSettled(this.#runningCalls)
   }
 

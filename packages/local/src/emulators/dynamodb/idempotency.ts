@@ -29,7 +29,7 @@ export function readToken(name: unknown, transactItems: unknown): Token | undefi
 
 /** Throws `IdempotentParameterMismatchException` if the token belongs to another transaction. */
 export function wasExecuted(store: Store, token: Token): boolean {
-  const record: TokenRecord | undefined = store.commits.latest(tokenRecord(token.name))
+  const record: TokenRecord | undefined = store.commits.latestValue(tokenRecord(token.name))
   if (!record || record.expiresAtMs <= Date.now()) return false
   if (record.fingerprint === token.fingerprint) return true
   throw dynamoError(
@@ -53,7 +53,7 @@ export async function deleteExpiredTokens(store: Store, nowMs: number): Promise<
     const changes: Changes = new Map()
     for (const [record, name] of records) {
       changes.set(record, null)
-      const token: TokenRecord | undefined = store.commits.latest(tokenRecord(name))
+      const token: TokenRecord | undefined = store.commits.latestValue(tokenRecord(name))
       if (token && token.expiresAtMs <= nowMs) changes.set(tokenRecord(name), null)
     }
     await store.commits.commit(changes)

@@ -33,9 +33,9 @@ export function indexChanges(
 }
 
 export function indexesOf(table: TableDescription): { index: SecondaryIndex; isLocal: boolean }[] {
-  const local = (table.LocalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: true }))
+  const localIndexes = (table.LocalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: true }))
   const global = (table.GlobalSecondaryIndexes ?? []).map((index) => ({ index, isLocal: false }))
-  return [...local, ...global]
+  return [...localIndexes, ...global]
 }
 
 export function writeCost(before: Item | undefined, after: Item | undefined, changes: IndexChange[]): Cost {

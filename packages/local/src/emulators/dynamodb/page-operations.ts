@@ -59,9 +59,9 @@ async function readRows(store: Store, request: PageRequest) {
 function boundsOf({ table, data, range }: PageRequest) {
   const prefix = data.IndexName ? indexPrefix(table.TableId, data.IndexName) : itemPrefix(table.TableId)
   const { gte, lt } = recordsUnder(prefix)
-  const lower = range.gt !== undefined ? { gt: prefix + range.gt } : { gte: gte + (range.gte ?? '') }
-  const upper = range.lte !== undefined ? { lte: prefix + range.lte } : { lt: range.lt ? prefix + range.lt : lt }
-  return { ...lower, ...upper, reverse: range.reverse ?? false, highWaterMarkBytes: BYTES_PER_READ }
+  const lowerBound = range.gt !== undefined ? { gt: prefix + range.gt } : { gte: gte + (range.gte ?? '') }
+  const upperBound = range.lte !== undefined ? { lte: prefix + range.lte } : { lt: range.lt ? prefix + range.lt : lt }
+  return { ...lowerBound, ...upperBound, reverse: range.reverse ?? false, highWaterMarkBytes: BYTES_PER_READ }
 }
 
 /** A query of a local index may return attributes that the index does not contain. */

@@ -77,7 +77,7 @@ export async function startDynamoDb(options: DynamoDbOptions = {}): Promise<Dyna
 
   async function shutDown(): Promise<void> {
     server.close()
-    await responder.idle()
+    await responder.untilIdle()
     await sweeper.stop()
     await setImmediate()
     server.closeAllConnections()

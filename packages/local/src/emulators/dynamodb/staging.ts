@@ -7,7 +7,7 @@ import { itemPrefix } from './keys.ts'
 import type { Item, StoredTable } from './types.ts'
 
 export interface Write {
-  stored: StoredTable
+  storedTable: StoredTable
   itemKey: string
   before: Item | undefined
   after: Item | undefined
@@ -15,22 +15,28 @@ export interface Write {
 }
 
 export function writeOf(
-  stored: StoredTable,
+  storedTable: StoredTable,
   itemKey: string,
   before: Item | undefined,
   after: Item | undefined,
 ): Write {
-  return { stored, itemKey, before, after, indexChanges: indexChanges(stored.description, before, after) }
+  return {
+    storedTable,
+    itemKey,
+    before,
+    after,
+    indexChanges: indexChanges(storedTable.description, before, after),
+  }
 }
 
 export function stageWrite({ indexes }: { indexes: IndexWriter }, changes: Changes, write: Write): void {
-  changes.set(itemPrefix(write.stored.description.TableId) + write.itemKey, write.after ?? null)
+  changes.set(itemPrefix(write.storedTable.description.TableId) + write.itemKey, write.after ?? null)
   const rowsOf = (isLocal: boolean) =>
     write.indexChanges.filter((change) => change.isLocal === isLocal).flatMap(rowChanges)
   for (const [key, row] of rowsOf(true)) changes.set(key, row)
   const globalRows = rowsOf(false)
   if (globalRows.length > 0) indexes.stage(changes, globalRows)
-  stageExpiry(changes, write.stored, write.itemKey, write.before, write.after)
+  stageExpiry(changes, write.storedTable, write.itemKey, write.before, write.after)
 }
 
 function rowChanges({ deletedKey, newRow }: IndexChange): IndexChanges {

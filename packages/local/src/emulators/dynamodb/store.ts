@@ -36,18 +36,18 @@ export async function openStore(
 export async function closeStore(store: Store): Promise<void> {
   store.indexes.close()
   await store.work.stop()
-  await store.commits.settled()
+  await store.commits.untilSettled()
   await store.database.close()
 }
 
 /** Writes index rows in the batch of their item. */
 const writeWithItems = (commits: CommitLog): IndexWriter => ({
   stage: (changes, entries) => entries.forEach(([key, value]) => changes.set(key, value)),
-  drain: () => commits.settled(),
+  drain: () => commits.untilSettled(),
   close: () => undefined,
 })
 
 /** Writes the changes to the disk. Without changes, waits until all values that `latest` returned are on the disk. */
 export function finish(store: Store, changes: Changes): Promise<void> {
-  return changes.size > 0 ? store.commits.commit(changes) : store.commits.settled()
+  return changes.size > 0 ? store.commits.commit(changes) : store.commits.untilSettled()
 }

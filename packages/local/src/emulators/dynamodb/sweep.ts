@@ -37,10 +37,10 @@ async function deleteExpiredItems(store: Store, nowSeconds: number): Promise<voi
 
 /** Skips an obsolete record: its item or table has changed. */
 function stageDeletion(store: Store, changes: Changes, record: string, row: ExpiryRow, nowSeconds: number): void {
-  const stored = store.catalog.find(row.tableName)
-  if (!stored || stored.description.TableStatus === 'DELETING') return
-  const item: Item | undefined = store.commits.latest(itemPrefix(stored.description.TableId) + row.itemKey)
-  if (expiryRecordOf(stored, row.itemKey, item) !== record) return
-  if (expiresAtSecondsOf(stored, item)! < nowSeconds - MAX_OVERDUE_SECONDS) return
-  stageWrite(store, changes, writeOf(stored, row.itemKey, item, undefined))
+  const storedTable = store.catalog.find(row.tableName)
+  if (!storedTable || storedTable.description.TableStatus === 'DELETING') return
+  const item: Item | undefined = store.commits.latestValue(itemPrefix(storedTable.description.TableId) + row.itemKey)
+  if (expiryRecordOf(storedTable, row.itemKey, item) !== record) return
+  if (expiresAtSecondsOf(storedTable, item)! < nowSeconds - MAX_OVERDUE_SECONDS) return
+  stageWrite(store, changes, writeOf(storedTable, row.itemKey, item, undefined))
 }

@@ -22,14 +22,14 @@ export async function createTable(store: Store, input: Input): Promise<Input> {
 
 export async function deleteTable(store: Store, input: Input): Promise<Input> {
   const { TableName } = validate('deleteTable', input)
-  const stored = store.catalog.requireTable(TableName)
-  if (stored.description.TableStatus !== 'ACTIVE') throw inUseError(`Table is being changed: ${TableName}`)
-  if (stored.description.DeletionProtectionEnabled) {
+  const storedTable = store.catalog.requireTable(TableName)
+  if (storedTable.description.TableStatus !== 'ACTIVE') throw inUseError(`Table is being changed: ${TableName}`)
+  if (storedTable.description.DeletionProtectionEnabled) {
     const advice = 'To delete the table, disable deletion protection first.'
     throw validationError(`Resource cannot be deleted as it is currently protected against deletion. ${advice}`)
   }
-  const description: TableDescription = { ...stored.description, TableStatus: 'DELETING' }
-  await store.catalog.save({ ...stored, description })
+  const description: TableDescription = { ...storedTable.description, TableStatus: 'DELETING' }
+  await store.catalog.save({ ...storedTable, description })
   store.work.start(store, TableName)
   return { TableDescription: description }
 }

@@ -6,7 +6,7 @@ import type { Item, StoredTable } from './types.ts'
 
 const RECORDS_PER_BATCH = 250
 
-type Step = (store: Store, stored: StoredTable, signal: AbortSignal) => Promise<void>
+type Step = (store: Store, storedTable: StoredTable, signal: AbortSignal) => Promise<void>
 
 /**
  * Runs the slow part of table changes in the background. The stored status of the table or its time to live records the
@@ -30,10 +30,10 @@ export class TableWork {
   async #run(store: Store, tableName: string): Promise<void> {
     const { signal } = this.#stopController
     for (;;) {
-      const stored = store.catalog.find(tableName)
-      const step = stored && nextStep(stored)
+      const storedTable = store.catalog.find(tableName)
+      const step = storedTable && nextStep(storedTable)
       if (!step || signal.aborted) return
-      await step(store, stored, signal)
+      await step(store, storedTable, signal)
     }
   }
 }
@@ -60,7 +60,7 @@ async function stageExpiries(
 ): Promise<void> {
   const { TableName, TableId } = description
   await forEachBatch(store, itemPrefix(TableId), signal, (record, changes) => {
-    const item: Item | undefined = store.commits.latest(record)
+    const item: Item | undefined = store.commits.latestValue(record)
     const itemKey = record.slice(itemPrefix(TableId).length)
     if (item) stageExpiry(changes, store.catalog.requireTable(TableName), itemKey, undefined, item)
   })

@@ -39,7 +39,7 @@ export async function transactWriteItems(store: Store, input: Input, usage: Usag
 
   const bill = new Bill()
   for (const plan of plans) {
-    bill.add(plan.stored.description.TableName, transactionCost(plan.cost))
+    bill.add(plan.storedTable.description.TableName, transactionCost(plan.cost))
     if (plan.before !== plan.after) stageWrite(store, changes, plan)
   }
   if (token) stageToken(changes, token)

@@ -37,9 +37,9 @@ export function readTransactWrite(member: Input, position: number): WriteRequest
     throw validationError('TransactItems can only contain one of Check, Put, Update or Delete')
   }
   const input = member[kind]
-  const required = REQUIRED_EXPRESSIONS[kind]
-  if (required && !input[required]) {
-    const path = ['transactItems', position + 1, 'member', lowerFirst(kind), lowerFirst(required)].join('.')
+  const requiredExpressions = REQUIRED_EXPRESSIONS[kind]
+  if (requiredExpressions && !input[requiredExpressions]) {
+    const path = ['transactItems', position + 1, 'member', lowerFirst(kind), lowerFirst(requiredExpressions)].join('.')
     throw constraintError('null', path, 'Member must not be null')
   }
   return readWriteRequest(action, input)

@@ -48,15 +48,15 @@ export function readWriteRequest(action: WriteAction, input: Input): WriteReques
 /** Returns the error of an invalid item, key or condition. Throws if the table does not exist. */
 export function planWrite(store: Store, request: WriteRequest): PlannedWrite | FailedWrite {
   const { action, data, includesItem } = request
-  const stored = store.catalog.requireServingTable(data.TableName)
-  const table = stored.description
+  const storedTable = store.catalog.requireServingTable(data.TableName)
+  const table = storedTable.description
   const invalid = data.Item ? validateItem(data.Item, table) : validateKey(data.Key!, table)
   if (invalid) return { error: invalid }
   const itemKey = createKey(data.Item ?? data.Key!, table)
-  const before: Item | undefined = store.commits.latest(itemPrefix(table.TableId) + itemKey)
+  const before: Item | undefined = store.commits.latestValue(itemPrefix(table.TableId) + itemKey)
   try {
     const { output, after } = runWriteAction(action, data, table, before)
-    const write = writeOf(stored, itemKey, before, after)
+    const write = writeOf(storedTable, itemKey, before, after)
     return { ...write, output, cost: writeCost(before, after, write.indexChanges) }
   } catch (error) {
     if (!isAwsError(error)) throw error

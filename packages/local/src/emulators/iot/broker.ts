@@ -139,8 +139,8 @@ const offersMqtt = ({ headers }: IncomingMessage): boolean =>
 /** Counts unauthenticated connections, to limit their number in total and for each network. */
 class Handshakes {
   readonly #limits: Pick<typeof defaultLimits, 'maxUnauthenticated' | 'maxUnauthenticatedPerNetwork'>
-  readonly #byNetwork = new Map<string, number>()
-  readonly #ends = new WeakMap<Connection, () => void>()
+  readonly #countByNetwork = new Map<string, number>()
+  readonly #endByConnection = new WeakMap<Connection, () => void>()
   #count = 0
 
   constructor(limits: Pick<typeof defaultLimits, 'maxUnauthenticated' | 'maxUnauthenticatedPerNetwork'>) {
@@ -149,29 +149,29 @@ class Handshakes {
 
   hasRoom(network: string): boolean {
     const { maxUnauthenticated, maxUnauthenticatedPerNetwork } = this.#limits
-    return this.#count < maxUnauthenticated && (this.#byNetwork.get(network) ?? 0) < maxUnauthenticatedPerNetwork
+    return this.#count < maxUnauthenticated && (this.#countByNetwork.get(network) ?? 0) < maxUnauthenticatedPerNetwork
   }
 
   /** Counts a connection. Returns a function that ends the count, and that may be called more than once. */
   begin(network: string): () => void {
     this.#count++
-    this.#byNetwork.set(network, (this.#byNetwork.get(network) ?? 0) + 1)
+    this.#countByNetwork.set(network, (this.#countByNetwork.get(network) ?? 0) + 1)
     let isPending = true
     return () => {
       if (!isPending) return
       isPending = false
       this.#count--
-      const remaining = (this.#byNetwork.get(network) ?? 1) - 1
-      if (remaining === 0) this.#byNetwork.delete(network)
-      else this.#byNetwork.set(network, remaining)
+      const remainingCount = (this.#countByNetwork.get(network) ?? 1) - 1
+      if (remainingCount === 0) this.#countByNetwork.delete(network)
+      else this.#countByNetwork.set(network, remainingCount)
     }
   }
 
   onEnd(connection: Connection, end: () => void): void {
-    this.#ends.set(connection, end)
+    this.#endByConnection.set(connection, end)
   }
 
   end(connection: Connection): void {
-    this.#ends.get(connection)?.()
+    this.#endByConnection.get(connection)?.()
   }
 }

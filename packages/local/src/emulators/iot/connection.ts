@@ -170,7 +170,7 @@ export class Connection {
     const isTooMany =
       subscriptions.length > maxSubscriptionsPerPacket || this.topics.size + subscriptions.length > maxSubscriptions
     if (isTooMany) return this.close('CLIENT_ERROR')
-    const granted = subscriptions.map(({ topic }) => {
+    const grantedCodes = subscriptions.map(({ topic }) => {
       const isGranted = isAllowed(this.#policies, 'Subscribe', topic) && isAllowed(this.#policies, 'Receive', topic)
       if (isGranted) {
         this.topics.add(topic)
@@ -178,7 +178,7 @@ export class Connection {
       }
       return isGranted ? 0 : 128
     })
-    this.#reply({ cmd: 'suback', messageId, granted })
+    this.#reply({ cmd: 'suback', messageId, granted: grantedCodes })
   }
 
   #unsubscribe(topic: string): void {

@@ -21,8 +21,8 @@ export const createSecret = (region: string) =>
       ...valueMembers,
     }),
     (secrets, request) => {
-      const existing = secrets.lookUp(request.Name)
-      if (existing !== undefined) return repeatCreation(secrets, existing, request)
+      const existingSecret = secrets.lookUp(request.Name)
+      if (existingSecret !== undefined) return repeatCreation(secrets, existingSecret, request)
       const { Name, Description, KmsKeyId, Tags: tags } = request
       const now = secrets.now()
       const ARN = `arn:aws:secretsmanager:${region}:${accountId}:secret:${Name}-${randomSuffix()}`

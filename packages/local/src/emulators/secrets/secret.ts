@@ -49,8 +49,8 @@ export function versionAt(secret: Secret, stage: string): string | undefined {
 
 /** Omits deprecated versions, which have no stage. */
 export function stagesById(secret: Secret): Record<string, string[]> {
-  const labelled = Object.entries(secret.versions).filter(([, version]) => version.VersionStages.length > 0)
-  return Object.fromEntries(labelled.map(([id, version]) => [id, version.VersionStages]))
+  const labelledVersions = Object.entries(secret.versions).filter(([, version]) => version.VersionStages.length > 0)
+  return Object.fromEntries(labelledVersions.map(([id, version]) => [id, version.VersionStages]))
 }
 
 /** Adds a version with the request token as its id. The same token with the same value changes nothing. */
@@ -59,9 +59,9 @@ export function addVersion(secret: Secret, value: SecretValue, stages: readonly 
   if (SecretString !== undefined && SecretBinary !== undefined) {
     throw invalidParameterError('You must provide only one of SecretString or SecretBinary.')
   }
-  const existing = secret.versions[id]
-  if (existing !== undefined) {
-    if (existing.SecretString === SecretString && existing.SecretBinary === SecretBinary) return id
+  const existingVersion = secret.versions[id]
+  if (existingVersion !== undefined) {
+    if (existingVersion.SecretString === SecretString && existingVersion.SecretBinary === SecretBinary) return id
     throw resourceExistsError(`The operation failed because the secret version ${id} already exists.`)
   }
   const isFirst = Object.keys(secret.versions).length === 0
@@ -84,6 +84,6 @@ function moveStage(secret: Secret, stage: string, to: string | undefined): void 
 }
 
 function removeOldVersions(secret: Secret) {
-  const unlabelled = Object.keys(secret.versions).filter((id) => secret.versions[id]?.VersionStages.length === 0)
-  for (const id of unlabelled.slice(0, -maximumUnlabelledVersions)) delete secret.versions[id]
+  const unlabelledIds = Object.keys(secret.versions).filter((id) => secret.versions[id]?.VersionStages.length === 0)
+  for (const id of unlabelledIds.slice(0, -maximumUnlabelledVersions)) delete secret.versions[id]
 }

@@ -35,13 +35,13 @@ function readValue(secrets: SecretStore, secretId: string, reference: VersionRef
 
 /** The id and the stage must match if both are given. The stage is AWSCURRENT if both are absent. */
 function versionIdOf(secret: Secret, { VersionId: id, VersionStage: stage }: VersionReference): string {
-  const found = id ?? versionAt(secret, stage ?? 'AWSCURRENT')
-  if (found === undefined || secret.versions[found] === undefined) {
-    const requested = id === undefined ? `staging label: ${stage ?? 'AWSCURRENT'}` : `VersionId: ${id}`
-    throw notFoundError(`Secrets Manager can't find the specified secret value for ${requested}`)
+  const versionId = id ?? versionAt(secret, stage ?? 'AWSCURRENT')
+  if (versionId === undefined || secret.versions[versionId] === undefined) {
+    const requestedVersion = id === undefined ? `staging label: ${stage ?? 'AWSCURRENT'}` : `VersionId: ${id}`
+    throw notFoundError(`Secrets Manager can't find the specified secret value for ${requestedVersion}`)
   }
-  if (stage !== undefined && !secret.versions[found].VersionStages.includes(stage)) {
+  if (stage !== undefined && !secret.versions[versionId].VersionStages.includes(stage)) {
     throw invalidRequestError('You provided a VersionStage that is not associated to the provided VersionId.')
   }
-  return found
+  return versionId
 }

@@ -6,7 +6,7 @@ import { loadFauxqs, type Queue } from './fauxqs.ts'
 import { openJournal } from './journal.ts'
 
 /** If a power failure undoes these actions, messages are delivered again, as SQS may do at any time. */
-const mayRepeat = new Set([
+const repeatableActions = new Set([
   'ReceiveMessage',
   'DeleteMessage',
   'DeleteMessageBatch',
@@ -17,7 +17,7 @@ const mayRepeat = new Set([
 export interface Engine {
   /**
    * Performs one action. When the call resolves, its stored changes survive a crash of the process and, except for
-   * actions in `mayRepeat`, a power failure.
+   * actions in `repeatableActions`, a power failure.
    */
   perform: (call: AwsCall) => Promise<JsonObject>
   /** Ignores the host and port of the URL. */
@@ -41,7 +41,7 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
     const work = () => action(input, store, { headers: { host, authorization } })
     try {
       return withCurrentHost(
-        await (journal === undefined ? work() : journal.atomically(work, !mayRepeat.has(name))),
+        await (journal === undefined ? work() : journal.atomically(work, !repeatableActions.has(name))),
         host,
       )
     } catch (error) {

@@ -26,8 +26,8 @@ const groupOf = ({ messageGroupId = '' }: Message): string => messageGroupId
  * order within a group.
  */
 export function orderFairly({ messages, inflightMessages }: Pick<Queue, 'messages' | 'inflightMessages'>): void {
-  const [first] = messages
-  if (first === undefined || messages.every((message) => groupOf(message) === groupOf(first))) return
+  const [firstMessage] = messages
+  if (firstMessage === undefined || messages.every((message) => groupOf(message) === groupOf(firstMessage))) return
   const positions = new Map<string, number>()
   const nextPosition = (message: Message): number => {
     const position = positions.get(groupOf(message)) ?? 0

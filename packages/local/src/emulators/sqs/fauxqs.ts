@@ -70,6 +70,6 @@ function locateLibrary(): string {
 }
 
 /** fauxqs checks single UTF-16 units and rejects every emoji. validation.ts checks code points instead. */
-function acceptEveryBody(forbidden: RegExp) {
-  forbidden.test = () => false
+function acceptEveryBody(forbiddenPattern: RegExp) {
+  forbiddenPattern.test = () => false
 }

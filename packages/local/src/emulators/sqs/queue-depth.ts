@@ -10,13 +10,16 @@ export interface QueueDepth {
 }
 
 export function queueDepthOf({ name, messages, inflightMessages, delayedMessages }: Queue): QueueDepth {
-  const present = [...messages, ...[...inflightMessages.values()].map(({ message }) => message)]
-  const oldestSentMs = present.reduce((oldest, { sentTimestamp }) => Math.min(oldest, sentTimestamp), Infinity)
+  const presentMessages = [...messages, ...[...inflightMessages.values()].map(({ message }) => message)]
+  const oldestSentMs = presentMessages.reduce(
+    (earliestMs, { sentTimestamp }) => Math.min(earliestMs, sentTimestamp),
+    Infinity,
+  )
   return {
     name,
     waiting: messages.length,
     inFlight: inflightMessages.size,
     delayed: delayedMessages.length,
-    oldestSentMs: present.length === 0 ? 0 : oldestSentMs,
+    oldestSentMs: presentMessages.length === 0 ? 0 : oldestSentMs,
   }
 }

@@ -67,7 +67,7 @@ function waitSecondsOf(queue: Queue, input: JsonObject): number {
 /** Resolves when messages may have arrived, at the timeout, or when the caller disconnects. */
 async function waitForMessages(queue: Queue, waitMs: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
-  const arrived = queue.waitForMessages(waitMs / 1000)
+  const arrival = queue.waitForMessages(waitMs / 1000)
   const waiter = queue.pollWaiters.at(-1)
   const cancel = () => {
     queue.pollWaiters = queue.pollWaiters.filter((other) => other !== waiter)
@@ -75,7 +75,7 @@ async function waitForMessages(queue: Queue, waitMs: number, signal: AbortSignal
     waiter?.resolve()
   }
   signal.addEventListener('abort', cancel, { once: true })
-  await arrived
+  await arrival
   signal.removeEventListener('abort', cancel)
 }
 

@@ -89,13 +89,13 @@ const tabs = [
 export function AccountPage() {
   const { tab } = useSearch({ from: '/signed-in/settings/account' })
   const navigate = useNavigate()
-  const shown = tabs.find(({ name }) => name === tab)?.name ?? 'profile'
+  const shownTab = tabs.find(({ name }) => name === tab)?.name ?? 'profile'
   return (
     <Page title="Account">
       <Tabs
         label="Account"
         tabs={tabs}
-        value={shown}
+        value={shownTab}
         onChange={(name) => void navigate({ to: '/settings/account', search: { tab: name }, replace: true })}
       />
     </Page>

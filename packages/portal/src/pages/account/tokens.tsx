@@ -121,8 +121,8 @@ function lifetimesOf({ maxTokenLifetimeDays, defaultTokenLifetimeDays }: Schemas
   const maxDays = maxTokenLifetimeDays ?? Infinity
   const defaultDays = Math.min(maxDays, defaultTokenLifetimeDays ?? Infinity)
   const others = [7, 30, 90, 365, maxDays].filter((days) => days <= maxDays && days < Infinity)
-  const never = maxDays === Infinity ? [Infinity] : []
-  return [...new Set([defaultDays, ...others.toSorted((one, other) => one - other), ...never])]
+  const unlimitedDays = maxDays === Infinity ? [Infinity] : []
+  return [...new Set([defaultDays, ...others.toSorted((one, other) => one - other), ...unlimitedDays])]
 }
 
 const lifetimeLabel = (days: number): string => {
@@ -137,19 +137,23 @@ const expiryAfter = (days: number, maxDays: number | null): string =>
   new Date(Date.now() + days * dayMs - (days === maxDays ? clockToleranceMs : 0)).toISOString()
 
 function NewToken({ onClose }: { onClose: () => void }) {
-  const [created, setCreated] = useState<CreatedApiToken>()
+  const [createdToken, setCreatedToken] = useState<CreatedApiToken>()
   const settings = useQuery(organisationSettingsQuery)
   return (
-    <Dialog isOpen onClose={onClose} title={created === undefined ? 'Create API token' : `API token ${created.name}`}>
-      {created === undefined ? (
+    <Dialog
+      isOpen
+      onClose={onClose}
+      title={createdToken === undefined ? 'Create API token' : `API token ${createdToken.name}`}
+    >
+      {createdToken === undefined ? (
         <Loaded query={settings} what="the lifetimes">
-          {(loaded) => <TokenForm settings={loaded} onCreated={setCreated} />}
+          {(loaded) => <TokenForm settings={loaded} onCreated={setCreatedToken} />}
         </Loaded>
       ) : (
         <ShownOnce
           advice="Copy the token now. It is not shown again."
           label="API token"
-          text={created.token}
+          text={createdToken.token}
           onDone={onClose}
         />
       )}
@@ -157,8 +161,10 @@ function NewToken({ onClose }: { onClose: () => void }) {
   )
 }
 
-const withRequired = (chosen: Permission[]): Permission[] =>
-  chosen.includes('modules:install') ? [...new Set([...chosen, 'platform:admin' as const])] : chosen
+const withRequired = (chosenPermissions: Permission[]): Permission[] =>
+  chosenPermissions.includes('modules:install')
+    ? [...new Set([...chosenPermissions, 'platform:admin' as const])]
+    : chosenPermissions
 
 interface TokenFormProps {
   settings: Schemas['OrganisationSettings']
@@ -167,7 +173,7 @@ interface TokenFormProps {
 
 function TokenForm({ settings, onCreated }: TokenFormProps) {
   const { permissions } = useMe()
-  const [chosen, setChosen] = useDraft<Permission[]>('permissions', [])
+  const [chosenPermissions, setChosenPermissions] = useDraft<Permission[]>('permissions', [])
   const lifetimes = lifetimesOf(settings)
   const [defaultDays] = lifetimes
   const options = lifetimes.map((days) => ({ value: String(days), label: lifetimeLabel(days) }))
@@ -176,11 +182,11 @@ function TokenForm({ settings, onCreated }: TokenFormProps) {
   const create = async ({ name = '', days }: FormValues) => {
     setWasSubmitted(true)
     // The field shows the problem.
-    if (chosen.length === 0) return false
+    if (chosenPermissions.length === 0) return false
     const expiry = Number(days) === Infinity ? null : expiryAfter(Number(days), settings.maxTokenLifetimeDays)
     const body = {
       name: name.trim(),
-      permissions: chosen,
+      permissions: chosenPermissions,
       ...(Number(days) !== defaultDays && { expiresAt: expiry }),
     }
     onCreated(await unwrap(api.POST('/api/v1/users/me/tokens', { body })))
@@ -194,12 +200,12 @@ function TokenForm({ settings, onCreated }: TokenFormProps) {
       <CheckGroup
         label="Permissions"
         choices={permissions.map((value) => ({ value, label: permissionTexts[value], hint: <code>{value}</code> }))}
-        chosen={chosen}
-        onChange={(next) => setChosen(withRequired(next))}
-        problem={wasSubmitted && chosen.length === 0 ? 'Select at least one permission.' : undefined}
+        chosen={chosenPermissions}
+        onChange={(permissions) => setChosenPermissions(withRequired(permissions))}
+        problem={wasSubmitted && chosenPermissions.length === 0 ? 'Select at least one permission.' : undefined}
       />
       <div className={styles['choices']}>
-        <Button onClick={() => setChosen([...permissions])}>Select all</Button>
+        <Button onClick={() => setChosenPermissions([...permissions])}>Select all</Button>
       </div>
     </Form>
   )

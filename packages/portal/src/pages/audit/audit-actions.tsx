@@ -29,11 +29,11 @@ export function VerifyButton() {
   useEffect(() => () => controller.current?.abort(), [])
   const verify = async () => {
     const { signal } = (controller.current = new AbortController())
-    const show = (next: Outcome) => !signal.aborted && setOutcome(next)
+    const show = (nextOutcome: Outcome) => !signal.aborted && setOutcome(nextOutcome)
     show({ state: 'checking', entries: 0 })
     try {
-      const done = await verifyAll(signal, (entries) => show({ state: 'checking', entries }))
-      show({ state: 'done', ...done })
+      const verification = await verifyAll(signal, (entries) => show({ state: 'checking', entries }))
+      show({ state: 'done', ...verification })
     } catch (error) {
       show({ state: 'failed', error })
     }
@@ -57,16 +57,18 @@ export function VerifyButton() {
 // Verifies the trail in parts, and stops after the first part with a broken entry.
 async function verifyAll(
   signal: AbortSignal,
-  onProgress: (entries: number) => void,
+  onProgress: (entryCount: number) => void,
 ): Promise<{ entries: number; last: Verification }> {
-  let entries = 0
+  let entryCount = 0
   let after = 0
   for (;;) {
-    const last = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }))
-    entries += last.entries
-    if (!last.valid || last.next === undefined) return { entries, last }
-    after = last.next
-    onProgress(entries)
+    const verification = await unwrap(
+      api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }),
+    )
+    entryCount += verification.entries
+    if (!verification.valid || verification.next === undefined) return { entries: entryCount, last: verification }
+    after = verification.next
+    onProgress(entryCount)
   }
 }
 
@@ -82,11 +84,11 @@ function OutcomeView({ outcome, onRetry }: { outcome: Outcome; onRetry: () => vo
   )
 }
 
-const entryCount = (entries: number): string => (entries === 1 ? '1 entry' : `${entries.toLocaleString('en')} entries`)
+const entriesText = (entries: number): string => (entries === 1 ? '1 entry' : `${entries.toLocaleString('en')} entries`)
 
 const Checking = ({ entries }: { entries: number }) => (
   <>
-    <Spinner /> <span>Verifying … {entryCount(entries)} so far.</span>
+    <Spinner /> <span>Verifying … {entriesText(entries)} so far.</span>
   </>
 )
 
@@ -97,7 +99,7 @@ function Verdict({ entries, last: { valid, firstBroken } }: { entries: number; l
       <Icon size={18} aria-hidden className={valid ? styles['whole'] : styles['broken']} />
       <span>
         <strong>{valid ? 'The audit trail is intact.' : `The audit trail is broken at entry ${firstBroken}.`}</strong>{' '}
-        {entryCount(entries)} checked.
+        {entriesText(entries)} checked.
       </span>
     </>
   )
@@ -197,11 +199,11 @@ export function ExportMenu() {
 // The `Link` header of each part except the last refers to the next part.
 async function fetchParts(format: Format['name']): Promise<string[]> {
   const parts: string[] = []
-  let next: string | undefined = `/api/v1/platform/audit/export?format=${format}`
-  while (next !== undefined) {
-    const response = await fetchPart(next)
+  let nextPath: string | undefined = `/api/v1/platform/audit/export?format=${format}`
+  while (nextPath !== undefined) {
+    const response = await fetchPart(nextPath)
     parts.push(await response.text())
-    next = nextOf(response.headers.get('link') ?? '')
+    nextPath = nextOf(response.headers.get('link') ?? '')
   }
   return parts
 }

@@ -10,7 +10,7 @@ import { Page } from '../../ui/page.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { pageRows } from '../../ui/use-pages.ts'
+import { rowsPerPage } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { AddEntry, ExportMenu, VerifyButton } from './audit-actions.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
@@ -78,7 +78,10 @@ function AuditTrail() {
         queryKey={['audit', filter]}
         fetchPage={(page, signal) =>
           unwrap(
-            api.GET('/api/v1/platform/audit', { params: { query: { ...filter, page, pageSize: pageRows } }, signal }),
+            api.GET('/api/v1/platform/audit', {
+              params: { query: { ...filter, page, pageSize: rowsPerPage } },
+              signal,
+            }),
           )
         }
         columns={columns}
@@ -102,7 +105,7 @@ function AuditTrail() {
 }
 
 const isSignIn = ({ action }: Entry): boolean => action === 'session.open' || action === 'session.close'
-const isOfSameRun = (entry: Entry, newer: Entry): boolean => isSignIn(entry) && isSignIn(newer)
+const isOfSameRun = (entry: Entry, newerEntry: Entry): boolean => isSignIn(entry) && isSignIn(newerEntry)
 
 function AuditActions() {
   const mayAdd = useHasPermission('platform:admin')

@@ -23,8 +23,8 @@ export function BulkLabels(props: BulkProps) {
   const start = () => {
     const change = edit.complete()
     if (Object.keys(change).length === 0) throw incompleteError('Enter a label.')
-    const remove = Object.keys(change).filter((key) => change[key] === null)
-    const body = { set: labelsSetBy(change), remove }
+    const removedKeys = Object.keys(change).filter((key) => change[key] === null)
+    const body = { set: labelsSetBy(change), remove: removedKeys }
     return {
       key: JSON.stringify(change),
       send: (target: Target) => unwrap(api.POST('/api/v1/clusters/labels', { body: { target, ...body } })),
@@ -70,11 +70,11 @@ interface BulkChange {
 
 /** Sends a change in parts of at most 500 clusters. After a failure, the next attempt continues with the rest. */
 function BulkForm({ target, onClose, title, verb, doneText, children, start }: BulkFormProps) {
-  const [reviewed, setReviewed] = useState<BulkChange>()
+  const [reviewedChange, setReviewedChange] = useState<BulkChange>()
   const [rest, setRest] = useState<{ key: string; clusterIds: string[]; failure: unknown }>()
   const [progress, setProgress] = useState<{ done: number; total: number }>()
-  const save = async ({ key, send }: BulkChange, checked: ReviewedTarget) => {
-    const allIds = await idsOf(checked)
+  const save = async ({ key, send }: BulkChange, checkedTarget: ReviewedTarget) => {
+    const allIds = await idsOf(checkedTarget)
     let changedCount = 0
     let doneCount = 0
     setRest((before) => before && { ...before, failure: undefined })
@@ -93,30 +93,30 @@ function BulkForm({ target, onClose, title, verb, doneText, children, start }: B
     showToast(doneText, `${clusterCountText(changedCount)} of ${allIds.length.toLocaleString('en')} changed.`)
     onClose()
   }
-  const remaining = rest !== undefined && rest.key === reviewed?.key ? rest : undefined
+  const remainingPart = rest !== undefined && rest.key === reviewedChange?.key ? rest : undefined
   return (
     <Dialog isOpen onClose={onClose} title={title}>
-      {reviewed !== undefined && (
+      {reviewedChange !== undefined && (
         <Review
-          target={remaining === undefined ? target : { clusterIds: remaining.clusterIds }}
+          target={remainingPart === undefined ? target : { clusterIds: remainingPart.clusterIds }}
           verb={verb}
           awayNote="The change also applies at once to clusters that are not online."
-          onClose={() => setReviewed(undefined)}
-          onConfirm={(checked) => save(reviewed, checked)}
+          onClose={() => setReviewedChange(undefined)}
+          onConfirm={(checkedTarget) => save(reviewedChange, checkedTarget)}
         >
           {progress !== undefined && (
             <progress aria-label="Changed clusters" value={progress.done} max={progress.total}>
               {progress.done} of {progress.total}
             </progress>
           )}
-          {remaining?.failure !== undefined && <ErrorNote error={remaining.failure} />}
+          {remainingPart?.failure !== undefined && <ErrorNote error={remainingPart.failure} />}
         </Review>
       )}
       <Form
         name={title}
         submitLabel="Review"
         onSubmit={async () => {
-          setReviewed(start())
+          setReviewedChange(start())
           return false
         }}
         actions={<CancelButton />}

@@ -19,8 +19,8 @@ export function ClusterActions({ cluster, onIssued }: { cluster: Cluster; onIssu
   const mayRun = useHasPermission('jobs:write')
   const mayWrite = useHasPermission('clusters:write')
   const mayRemove = useHasPermission('clusters:admin')
-  const [open, setOpen] = useState<'edit' | 'token' | 'remove'>()
-  const close = () => setOpen(undefined)
+  const [openDialog, setOpenDialog] = useState<'edit' | 'token' | 'remove'>()
+  const close = () => setOpenDialog(undefined)
   return (
     <>
       {mayRun && cluster.relay !== null && (
@@ -29,25 +29,25 @@ export function ClusterActions({ cluster, onIssued }: { cluster: Cluster; onIssu
         </ButtonLink>
       )}
       {mayWrite && (
-        <Button icon={Pencil} onClick={() => setOpen('edit')}>
+        <Button icon={Pencil} onClick={() => setOpenDialog('edit')}>
           Edit cluster
         </Button>
       )}
       {/* For a cluster without a relay, the enrollment card has this action. */}
       {mayWrite && cluster.relay !== null && (
-        <Button icon={KeyRound} onClick={() => setOpen('token')}>
+        <Button icon={KeyRound} onClick={() => setOpenDialog('token')}>
           New enrollment token
         </Button>
       )}
       {mayRemove && (
-        <Button icon={Trash2} onClick={() => setOpen('remove')}>
+        <Button icon={Trash2} onClick={() => setOpenDialog('remove')}>
           Remove cluster
         </Button>
       )}
-      <EditCluster cluster={cluster} isOpen={open === 'edit'} onClose={close} />
-      <RemoveCluster cluster={cluster} isOpen={open === 'remove'} onClose={close} />
+      <EditCluster cluster={cluster} isOpen={openDialog === 'edit'} onClose={close} />
+      <RemoveCluster cluster={cluster} isOpen={openDialog === 'remove'} onClose={close} />
       <Confirm
-        isOpen={open === 'token'}
+        isOpen={openDialog === 'token'}
         onClose={close}
         title="Replace the relay?"
         description="The current relay keeps working until another relay enrolls with the new token."
@@ -137,7 +137,7 @@ function RemoveCluster({ cluster: { id, name }, isOpen, onClose }: RemoveProps) 
       <TextField
         name="confirmation"
         label={`Type ${name} to confirm`}
-        check={(typed) => (typed.trim() === name ? undefined : 'The name does not match.')}
+        check={(typedName) => (typedName.trim() === name ? undefined : 'The name does not match.')}
         autoComplete="off"
       />
       {hasActiveJobs && (

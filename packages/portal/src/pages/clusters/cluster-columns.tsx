@@ -95,11 +95,11 @@ const defaultNames = ['status', 'labels', 'site', 'os', 'relay', 'job']
 /** Returns the columns of the list, which are stored in this browser. */
 export function useClusterColumns() {
   const mayReadJobs = useHasPermission('jobs:read')
-  const [chosen, setNames] = useState(() => getPreference(preferenceName)?.split(',') ?? defaultNames)
-  const names = mayReadJobs ? chosen : chosen.filter((name) => name !== 'job')
-  const choose = (next: string[]) => {
-    setNames(next)
-    setPreference(preferenceName, next.join(','))
+  const [chosenNames, setNames] = useState(() => getPreference(preferenceName)?.split(',') ?? defaultNames)
+  const names = mayReadJobs ? chosenNames : chosenNames.filter((name) => name !== 'job')
+  const choose = (nextNames: string[]) => {
+    setNames(nextNames)
+    setPreference(preferenceName, nextNames.join(','))
   }
   const columns = Object.entries(optionalColumns).filter(([name]) => names.includes(name))
   return { columns: columns.map(([, column]) => column), names, choose }

@@ -47,12 +47,12 @@ export interface ClusterFilter {
 export const maxSearchLength = 64
 
 /** Returns the valid fields of a saved filter. Other clients may have stored any values. */
-export const filterOf = (saved: Record<string, unknown>): ClusterFilter =>
+export const filterOf = (savedFilter: Record<string, unknown>): ClusterFilter =>
   withoutUndefined({
-    status: oneOfIn(saved, 'status', clusterStatuses),
-    type: oneOfIn(saved, 'type', clusterTypes),
-    search: textIn(saved, 'search')?.trim().slice(0, maxSearchLength),
-    selector: textIn(saved, 'selector'),
+    status: oneOfIn(savedFilter, 'status', clusterStatuses),
+    type: oneOfIn(savedFilter, 'type', clusterTypes),
+    search: textIn(savedFilter, 'search')?.trim().slice(0, maxSearchLength),
+    selector: textIn(savedFilter, 'selector'),
   })
 
 export const isFiltered = (filter: ClusterFilter): boolean => Object.keys(filter).length > 0

@@ -6,7 +6,7 @@ import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
-import { pageRows } from '../../ui/use-pages.ts'
+import { rowsPerPage } from '../../ui/use-pages.ts'
 import { ColumnsButton, nameColumn, useClusterColumns } from './cluster-columns.tsx'
 import { type ClusterFilter, type ClusterSort, clusterSorts, filterText, isFiltered } from './cluster-filter.ts'
 import { clusterListKey } from './cluster-queries.ts'
@@ -32,13 +32,13 @@ export function ClusterList({ filter, sort, onSort, onClear }: ListProps) {
   const filterKey = JSON.stringify(filter)
   const [state, setState] = useState({ filterKey, selection: noSelection })
   const selection = state.filterKey === filterKey ? state.selection : noSelection
-  const select = (next: Selection) => setState({ filterKey, selection: next })
+  const select = (nextSelection: Selection) => setState({ filterKey, selection: nextSelection })
   return (
     <PagedTable
       label="Clusters"
       queryKey={[...clusterListKey, filter, sort, include]}
       fetchPage={(page, signal) => {
-        const query = { ...filter, ...withoutUndefined({ sort, include }), page, pageSize: pageRows }
+        const query = { ...filter, ...withoutUndefined({ sort, include }), page, pageSize: rowsPerPage }
         return unwrap(api.GET('/api/v1/clusters', { params: { query }, signal }))
       }}
       sorting={{ value: sort, onChange: (value) => onSort(oneOfIn({ value }, 'value', clusterSorts)) }}

@@ -23,7 +23,7 @@ export function ClusterPage() {
   const { clusterId } = useParams({ from: '/signed-in/clusters/$clusterId' })
   const query = useQuery({
     ...clusterQuery(clusterId),
-    refetchInterval: (current) => (isNotFound(current.state.error) ? false : pollEvery(5)(current)),
+    refetchInterval: (query) => (isNotFound(query.state.error) ? false : pollEvery(5)(query)),
   })
   if (isNotFound(query.error)) return <ClusterNotFound />
   if (query.data !== undefined) return <ClusterView key={clusterId} cluster={query.data} query={query} />

@@ -86,11 +86,11 @@ export const knownName = (clusterId: string): string =>
 
 /** Returns all clusters that match a filter, and caches their names. */
 export async function matchingClusters(filter: ClusterFilter): Promise<ClusterSummary[]> {
-  const found = await allPages((paging) =>
+  const foundClusters = await allPages((paging) =>
     unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } })),
   )
-  for (const { id, name } of found) queries.setQueryData([...clusterNameKey, id], name)
-  return [...new Map(found.map((cluster) => [cluster.id, cluster])).values()]
+  for (const { id, name } of foundClusters) queries.setQueryData([...clusterNameKey, id], name)
+  return [...new Map(foundClusters.map((cluster) => [cluster.id, cluster])).values()]
 }
 
 export const existingIds = async (ids: readonly string[]): Promise<Set<string>> =>

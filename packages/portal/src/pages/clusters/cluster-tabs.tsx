@@ -28,14 +28,14 @@ export const OverviewTab = ({ cluster }: { cluster: Cluster }) => (
 function ClusterCard({ cluster }: { cluster: Cluster }) {
   const { data: sites } = useQuery(sitesQuery)
   const site = sites?.find(({ id }) => id === cluster.siteId)?.name ?? cluster.siteId
-  const online = cluster.nodes.filter(({ status }) => status === 'Online').length
+  const onlineCount = cluster.nodes.filter(({ status }) => status === 'Online').length
   return (
     <Card title="Cluster">
       <DescriptionList
         items={[
           ['Type', typeNames[cluster.type]],
           ['Site', site ?? 'none'],
-          ['Nodes', cluster.nodes.length === 0 ? 'none yet' : `${online} of ${cluster.nodes.length} online`],
+          ['Nodes', cluster.nodes.length === 0 ? 'none yet' : `${onlineCount} of ${cluster.nodes.length} online`],
           ['Registered', <Time key="registered" at={cluster.registeredAt} isAbsolute />],
           ['Last seen', cluster.lastSeenAt === null ? 'never' : <Time key="seen" at={cluster.lastSeenAt} />],
           ['Id', <Identifier key="id" id={cluster.id} />],

@@ -196,11 +196,11 @@ function TryIt({ command }: { command: string }) {
 
 // The relay command is `DOWNLOAD && VARIABLE=SECRET PROGRAM … SERVER`.
 function partsOf(command: string) {
-  const [download = '', start = ''] = command.split(' && ')
-  const [variable = ''] = start.split(' ')
-  const server = start.slice(start.lastIndexOf(' ') + 1)
+  const [downloadCommand = '', startCommand = ''] = command.split(' && ')
+  const [variable = ''] = startCommand.split(' ')
+  const server = startCommand.slice(startCommand.lastIndexOf(' ') + 1)
   const [name = ''] = variable.split('=')
-  const install = `${download} && export ${variable} && ${installCommand(name, server)}`
+  const install = `${downloadCommand} && export ${variable} && ${installCommand(name, server)}`
   return { variable, server, install }
 }
 

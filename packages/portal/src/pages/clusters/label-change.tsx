@@ -22,8 +22,8 @@ export function useLabelChange() {
   const [key, setKey] = useDraft('label key', '')
   const [value, setValue] = useDraft('label value', '')
   const problem = problemOf(key.trim(), value.trim())
-  const put = (name: string, next: string | null): LabelChange => {
-    const changed = { ...change, [name]: next }
+  const put = (name: string, nextValue: string | null): LabelChange => {
+    const changed = { ...change, [name]: nextValue }
     setChange(changed)
     // A label that is being entered is kept while another one is removed.
     if (name === key.trim()) {
@@ -98,7 +98,7 @@ function Changes({ edit: { change, forget } }: { edit: LabelEdit }) {
 
 function NewLabel({ edit, isForMany }: { edit: LabelEdit; isForMany: boolean }) {
   const { key, value, problem, put, setKey, setValue } = edit
-  const known = useKnownLabels(true).filter((label) => !isDerivedKey(label.key))
+  const knownLabels = useKnownLabels(true).filter((label) => !isDerivedKey(label.key))
   const name = key.trim()
   const isReady = name !== '' && problem === undefined
   return (
@@ -110,7 +110,7 @@ function NewLabel({ edit, isForMany }: { edit: LabelEdit; isForMany: boolean }) 
           value={key}
           onChange={setKey}
           maxLength={63}
-          completions={keyCompletions('', key, known)}
+          completions={keyCompletions('', key, knownLabels)}
           status={problem}
           isInvalid={problem !== undefined}
         />
@@ -120,7 +120,7 @@ function NewLabel({ edit, isForMany }: { edit: LabelEdit; isForMany: boolean }) 
           value={value}
           onChange={setValue}
           maxLength={63}
-          completions={valueCompletions('', name, value, known)}
+          completions={valueCompletions('', name, value, knownLabels)}
         />
       </div>
       <div className={styles['buttons']}>

@@ -37,16 +37,16 @@ export function useKnownLabels(isNeeded: boolean): KnownLabel[] {
  * target. A target of selected clusters is not counted.
  */
 export function useResolved(target: Target | undefined) {
-  const current = target === undefined || target.clusterIds !== undefined ? '' : JSON.stringify(target)
-  const settled = useDebounced(current)
-  const isSettled = settled === current
+  const currentTarget = target === undefined || target.clusterIds !== undefined ? '' : JSON.stringify(target)
+  const settledTarget = useDebounced(currentTarget)
+  const isSettled = settledTarget === currentTarget
   const query = useQuery({
-    queryKey: [...targetsKey, settled],
-    enabled: isSettled && settled !== '',
-    queryFn: ({ signal }) => resolve(JSON.parse(settled), signal),
+    queryKey: [...targetsKey, settledTarget],
+    enabled: isSettled && settledTarget !== '',
+    queryFn: ({ signal }) => resolve(JSON.parse(settledTarget), signal),
     staleTime: 10_000,
   })
-  return isSettled && settled !== '' ? query : { ...query, data: undefined, error: null }
+  return isSettled && settledTarget !== '' ? query : { ...query, data: undefined, error: null }
 }
 
 const resolve = (target: Target, signal?: AbortSignal) =>
@@ -83,11 +83,11 @@ export const reviewQuery = (target: Target) =>
     queryKey: [...targetsKey, 'review', target],
     queryFn: async () => {
       const { clusterIds = [] } = target
-      const [first, ...others] = clusterIds.length > maxTargetIds ? partsOf(clusterIds, maxTargetIds) : []
-      if (first === undefined) return review(target)
-      let reviewed = await review({ clusterIds: first })
-      for (const part of others) reviewed = sumOf(reviewed, await review({ clusterIds: part }))
-      return reviewed
+      const [firstIds, ...others] = clusterIds.length > maxTargetIds ? partsOf(clusterIds, maxTargetIds) : []
+      if (firstIds === undefined) return review(target)
+      let reviewedTarget = await review({ clusterIds: firstIds })
+      for (const part of others) reviewedTarget = sumOf(reviewedTarget, await review({ clusterIds: part }))
+      return reviewedTarget
     },
     staleTime: 0,
     gcTime: 0,
@@ -101,8 +101,8 @@ async function review(target: Target, removedCount = 0): Promise<ReviewedTarget>
   } catch (error) {
     const { clusterIds } = target
     if (clusterIds === undefined || !isApiError(error, 'cluster_forbidden')) throw error
-    const existing = await existingIds(clusterIds)
-    const rest = clusterIds.filter((id) => existing.has(id))
+    const existingClusterIds = await existingIds(clusterIds)
+    const rest = clusterIds.filter((id) => existingClusterIds.has(id))
     if (rest.length === 0 || rest.length === clusterIds.length) throw error
     return review({ clusterIds: rest }, removedCount + clusterIds.length - rest.length)
   }
@@ -134,4 +134,6 @@ export async function idsOf({ target, count }: CountedTarget): Promise<string[]>
 export const maxPerRequest = 500
 
 export const partsOf = (clusterIds: readonly string[], size = maxPerRequest): string[][] =>
-  Array.from({ length: Math.ceil(clusterIds.length / size) }, (_, at) => clusterIds.slice(at * size, (at + 1) * size))
+  Array.from({ length: Math.ceil(clusterIds.length / size) }, (_, index) =>
+    clusterIds.slice(index * size, (index + 1) * size),
+  )

@@ -18,20 +18,20 @@ type CreatedKey = Schemas['CreatedEnrollmentKey']
 
 /** Creates an enrollment key and shows its command, which the platform returns only once. */
 export function NewEnrollmentKey({ onClose }: { onClose: () => void }) {
-  const [created, setCreated] = useState<CreatedKey>()
+  const [createdKey, setCreatedKey] = useState<CreatedKey>()
   return (
     <Dialog
       isOpen
       onClose={onClose}
-      title={created === undefined ? 'Create enrollment key' : `Enrollment key ${created.name}`}
+      title={createdKey === undefined ? 'Create enrollment key' : `Enrollment key ${createdKey.name}`}
     >
-      {created === undefined ? (
-        <KeyForm onCreated={setCreated} />
+      {createdKey === undefined ? (
+        <KeyForm onCreated={setCreatedKey} />
       ) : (
         <ShownOnce
           advice="Run this on each machine. It contains the key, which is not shown again."
           label="Relay command"
-          text={created.relayCommand}
+          text={createdKey.relayCommand}
           onDone={onClose}
         />
       )}

@@ -52,7 +52,7 @@ function UpdateForm({ initial, onStarted }: UpdateFormProps) {
           verb="Update relays of"
           awayNote="The update waits for relays that are not online, and ends after they have connected."
           onClose={() => setReviewed(undefined)}
-          onConfirm={(checked) => start(checked, reviewed.values)}
+          onConfirm={(checkedTarget) => start(checkedTarget, reviewed.values)}
         />
       )}
       <Form

@@ -31,9 +31,9 @@ function Registration() {
   const [lastRegistered, setLastRegistered] = useState<RegisteredCluster>()
   const { cluster } = useSearch({ from: '/signed-in/clusters/register' })
   const navigate = useNavigate({ from: '/clusters/register' })
-  const registered = lastRegistered?.id === cluster ? lastRegistered : undefined
+  const registeredCluster = lastRegistered?.id === cluster ? lastRegistered : undefined
   // The command is available only once. After a reload, the page of the cluster waits and can issue a new token.
-  if (cluster !== undefined && registered === undefined) {
+  if (cluster !== undefined && registeredCluster === undefined) {
     return <Navigate to="/clusters/$clusterId" params={{ clusterId: cluster }} replace />
   }
   const onRegistered = (result: RegisteredCluster) => {
@@ -42,14 +42,14 @@ function Registration() {
   }
   return (
     <Page title="Register a cluster" parent={{ label: 'Clusters', to: '/clusters' }} isNarrow>
-      {registered === undefined && (
+      {registeredCluster === undefined && (
         <p>
           To register many machines with one command, create an{' '}
           <Link to="/clusters/enrollment-keys">enrollment key</Link>.
         </p>
       )}
-      {registered === undefined && <RegisterForm onRegistered={onRegistered} />}
-      {registered !== undefined && <NextSteps cluster={registered} />}
+      {registeredCluster === undefined && <RegisterForm onRegistered={onRegistered} />}
+      {registeredCluster !== undefined && <NextSteps cluster={registeredCluster} />}
     </Page>
   )
 }

@@ -25,8 +25,8 @@ export function RelayUpdateDialog({ id, onClose }: { id: string; onClose: () => 
   const query = useQuery({
     queryKey: [...relayUpdatesKey, id],
     queryFn: ({ signal }) => unwrap(api.GET('/api/v1/relay-updates/{id}', { params: { path: { id } }, signal })),
-    refetchInterval: (current) =>
-      current.state.data !== undefined && current.state.data.status !== 'Running' ? false : pollEvery(5)(current),
+    refetchInterval: (query) =>
+      query.state.data !== undefined && query.state.data.status !== 'Running' ? false : pollEvery(5)(query),
   })
   return (
     <Dialog isOpen onClose={onClose} title="Relay update" isWide>
@@ -55,15 +55,15 @@ interface ProgressProps {
 
 function Progress({ update, loadedAtMs }: ProgressProps) {
   const { version, status, statusReason, counts, resolvedCount } = update
-  const ended = counts.completed + counts.rolledBack + counts.skipped
+  const endedCount = counts.completed + counts.rolledBack + counts.skipped
   return (
     <div className={styles['stack']}>
       <p>
         Version {version} <StatusBadge status={status} />
       </p>
       {statusReason !== undefined && <p role="status">{statusReason}</p>}
-      <progress aria-label="Updated relays" value={ended} max={resolvedCount}>
-        {ended} of {resolvedCount}
+      <progress aria-label="Updated relays" value={endedCount} max={resolvedCount}>
+        {endedCount} of {resolvedCount}
       </progress>
       <ul className={styles['counts']} aria-label="Clusters by status">
         {statuses
@@ -84,8 +84,8 @@ function Progress({ update, loadedAtMs }: ProgressProps) {
 
 /** Lists the clusters with the chosen status. The default is `RolledBack` if any relay rolled back, else all. */
 function Clusters({ update: { id, counts }, loadedAtMs }: ProgressProps) {
-  const [chosen, setChosen] = useState<string>()
-  const chosenStatus = chosen ?? (counts.rolledBack > 0 ? 'RolledBack' : '')
+  const [explicitStatus, setExplicitStatus] = useState<string>()
+  const chosenStatus = explicitStatus ?? (counts.rolledBack > 0 ? 'RolledBack' : '')
   const status = oneOfIn({ chosenStatus }, 'chosenStatus', statusNames)
   const query = useInfiniteQuery({
     ...cursorQuery([...relayUpdatesKey, id, 'clusters', status], (cursor, signal) => {
@@ -99,7 +99,13 @@ function Clusters({ update: { id, counts }, loadedAtMs }: ProgressProps) {
   useEffect(() => void refetch({ cancelRefetch: false }), [refetch, loadedAtMs])
   return (
     <>
-      <SelectField name="status" label="Status" value={chosenStatus} options={statusOptions} onChange={setChosen} />
+      <SelectField
+        name="status"
+        label="Status"
+        value={chosenStatus}
+        options={statusOptions}
+        onChange={setExplicitStatus}
+      />
       <Loaded query={query} what="the clusters">
         {({ items, totalCount }) => (
           <>

@@ -16,7 +16,7 @@ interface ReviewProps {
   /** How the action affects clusters that are not online. */
   awayNote: string
   onClose: () => void
-  onConfirm: (reviewed: ReviewedTarget) => Promise<unknown>
+  onConfirm: (reviewedTarget: ReviewedTarget) => Promise<unknown>
   /** The progress, once the action has started. */
   children?: ReactNode
 }
@@ -24,11 +24,12 @@ interface ReviewProps {
 /** Shows which clusters an action will affect, before it starts. */
 export function Review({ target, verb, awayNote, onClose, onConfirm, children }: ReviewProps) {
   const query = useQuery(reviewQuery(target))
-  const confirm = async (reviewed: ReviewedTarget) => {
+  const confirm = async (reviewedTarget: ReviewedTarget) => {
     try {
-      await onConfirm(reviewed)
+      await onConfirm(reviewedTarget)
     } catch (error) {
-      if (isApiError(error, 'target_changed')) throw targetChangedError(error.body['resolvedCount'], reviewed.count)
+      if (isApiError(error, 'target_changed'))
+        throw targetChangedError(error.body['resolvedCount'], reviewedTarget.count)
       // A cluster of the target was removed, so the clusters are counted again.
       if (isApiError(error, 'cluster_forbidden')) refreshTargets()
       throw error
@@ -44,17 +45,17 @@ export function Review({ target, verb, awayNote, onClose, onConfirm, children }:
     >
       {children}
       <Loaded query={query} what="the clusters">
-        {(reviewed) =>
-          reviewed.count === 0 ? (
-            <Affected reviewed={reviewed} awayNote={awayNote} />
+        {(reviewedTarget) =>
+          reviewedTarget.count === 0 ? (
+            <Affected reviewed={reviewedTarget} awayNote={awayNote} />
           ) : (
             <Form
-              submitLabel={`${verb} ${clusterCountText(reviewed.count)}`}
+              submitLabel={`${verb} ${clusterCountText(reviewedTarget.count)}`}
               hasDraft={false}
               actions={<CancelButton />}
-              onSubmit={() => confirm(reviewed)}
+              onSubmit={() => confirm(reviewedTarget)}
             >
-              <Affected reviewed={reviewed} awayNote={awayNote} />
+              <Affected reviewed={reviewedTarget} awayNote={awayNote} />
             </Form>
           )
         }

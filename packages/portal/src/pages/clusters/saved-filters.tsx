@@ -17,7 +17,7 @@ type SavedFilter = Schemas['SavedFilter']
 // Distinguishes the saved filters of this list from those of other lists.
 const context = 'clusters'
 
-export const isClusterFilter = (saved: SavedFilter): boolean => saved.context === context
+export const isClusterFilter = (savedFilter: SavedFilter): boolean => savedFilter.context === context
 
 export const savedFiltersQuery = queryOptions({
   queryKey: ['saved-filters'],
@@ -40,8 +40,8 @@ export function SavedFilters({ filter, onChange }: SavedFiltersProps) {
       </Button>
       <Dialog isOpen={isOpen} onClose={close} title="Saved filters">
         <FilterList
-          onChoose={(chosen) => {
-            onChange(chosen)
+          onChoose={(chosenFilter) => {
+            onChange(chosenFilter)
             close()
           }}
         />
@@ -59,9 +59,9 @@ function FilterList({ onChoose }: { onChoose: (filter: ClusterFilter) => void })
   const query = useQuery(savedFiltersQuery)
   return (
     <Loaded query={query} what="saved filters">
-      {(saved) => (
+      {(savedFilter) => (
         <ul className={styles['entries']} aria-label="Saved filters">
-          {saved.filter(isClusterFilter).map((each) => (
+          {savedFilter.filter(isClusterFilter).map((each) => (
             <li key={each.id}>
               <Button variant="quiet" className={styles['entry']} onClick={() => onChoose(filterOf(each.filter))}>
                 <strong>{each.name}</strong>
@@ -83,7 +83,7 @@ function RemoveFilter({ saved: { id, name } }: { saved: SavedFilter }) {
     setIsBusy(true)
     try {
       await expectNoBody(api.DELETE('/api/v1/users/me/saved-filters/{id}', { params: { path: { id } } }))
-      await setQueryData(savedFiltersQuery.queryKey, (known) => known.filter((each) => each.id !== id))
+      await setQueryData(savedFiltersQuery.queryKey, (knownFilters) => knownFilters.filter((each) => each.id !== id))
     } catch (error) {
       showErrorToast(`Failed to remove the filter ${name}`, error)
       setIsBusy(false)
@@ -97,8 +97,8 @@ const SaveForm = ({ filter, onSaved }: { filter: ClusterFilter; onSaved: () => v
     submitLabel="Save filter"
     onSubmit={async ({ name = '' }) => {
       const body = { name, context, filter: { ...filter } }
-      const saved = await unwrap(api.POST('/api/v1/users/me/saved-filters', { body }))
-      await setQueryData(savedFiltersQuery.queryKey, (known) => [saved, ...known])
+      const savedFilter = await unwrap(api.POST('/api/v1/users/me/saved-filters', { body }))
+      await setQueryData(savedFiltersQuery.queryKey, (knownFilters) => [savedFilter, ...knownFilters])
       showToast('Filter saved', name)
       onSaved()
     }}

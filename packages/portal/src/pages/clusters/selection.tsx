@@ -73,7 +73,7 @@ export function SelectionBar({ filter, total, selection, onChange }: SelectionBa
   )
 }
 
-function BulkActions({ targetOf: find }: { targetOf: () => Promise<Target> }) {
+function BulkActions({ targetOf: resolveTarget }: { targetOf: () => Promise<Target> }) {
   const mayRun = useHasPermission('jobs:write')
   const mayWrite = useHasPermission('clusters:write')
   const navigate = useNavigate()
@@ -82,7 +82,7 @@ function BulkActions({ targetOf: find }: { targetOf: () => Promise<Target> }) {
   const act = async (action: (target: Target) => unknown) => {
     setIsBusy(true)
     try {
-      await action(await find())
+      await action(await resolveTarget())
     } catch (error) {
       showErrorToast('The selected clusters could not be read', error)
     }

@@ -25,22 +25,22 @@ export const clusterCountText = (count: number): string =>
   count === 1 ? '1 cluster' : `${count.toLocaleString('en')} clusters`
 
 /** Returns the completions of the last key or value of a selector. */
-export function selectorCompletions(text: string, known: readonly KnownLabel[]): Completion[] {
-  const last = wordAtEnd.exec(text)?.[0] ?? ''
-  const before = text.slice(0, text.length - last.length)
+export function selectorCompletions(text: string, knownLabels: readonly KnownLabel[]): Completion[] {
+  const lastWord = wordAtEnd.exec(text)?.[0] ?? ''
+  const before = text.slice(0, text.length - lastWord.length)
   const requirement = before.slice(before.lastIndexOf(',') + 1)
   const keyOfValue = keyWithSet.exec(before)?.[1] ?? keyWithOperator.exec(requirement)?.[1]
-  if (keyOfValue !== undefined) return valueCompletions(before, keyOfValue, last, known)
-  if (!key.test(requirement + last)) return []
-  const completions = keyCompletions(before, last, known)
+  if (keyOfValue !== undefined) return valueCompletions(before, keyOfValue, lastWord, knownLabels)
+  if (!key.test(requirement + lastWord)) return []
+  const completions = keyCompletions(before, lastWord, knownLabels)
   if (requirement.includes('!')) return completions
   // A complete key also offers its values.
-  const values = valueCompletions(`${before}${last}=`, last, '', known)
-  return [...completions, ...values.map((each) => ({ ...each, label: `${last}=${each.label}` }))]
+  const values = valueCompletions(`${before}${lastWord}=`, lastWord, '', knownLabels)
+  return [...completions, ...values.map((each) => ({ ...each, label: `${lastWord}=${each.label}` }))]
 }
 
-export const keyCompletions = (before: string, prefix: string, known: readonly KnownLabel[]): Completion[] =>
-  known
+export const keyCompletions = (before: string, prefix: string, knownLabels: readonly KnownLabel[]): Completion[] =>
+  knownLabels
     .filter((each) => each.key.startsWith(prefix))
     .map((each) => ({ text: before + each.key, label: each.key, hint: clusterCountText(each.clusterCount) }))
 
@@ -48,9 +48,9 @@ export function valueCompletions(
   before: string,
   ofKey: string,
   prefix: string,
-  known: readonly KnownLabel[],
+  knownLabels: readonly KnownLabel[],
 ): Completion[] {
-  const values = known.find((each) => each.key === ofKey)?.values ?? []
+  const values = knownLabels.find((each) => each.key === ofKey)?.values ?? []
   const isMatch = ({ value, name = '' }: KnownValue) =>
     value !== '' && (value.startsWith(prefix) || name.toLowerCase().startsWith(prefix.toLowerCase()))
   return values.filter(isMatch).map(({ value, name, clusterCount }) => ({

@@ -31,7 +31,7 @@ interface SelectorFieldProps {
 /** A field for a label selector. While the user types, it shows the matches, or the error at its position. */
 export function SelectorField({ value, isCounted = false, hint = '', ...props }: SelectorFieldProps) {
   const [isUsed, setIsUsed] = useState(false)
-  const known = useKnownLabels(isUsed)
+  const knownLabels = useKnownLabels(isUsed)
   const text = value.trim()
   const error = text === '' ? undefined : selectorError(value)
   // An unfinished selector is shown as an error only after a pause in typing.
@@ -45,7 +45,7 @@ export function SelectorField({ value, isCounted = false, hint = '', ...props }:
       value={value}
       placeholder="env=prod,tier in (web,api),!legacy"
       maxLength={maxSelectorLength}
-      completions={selectorCompletions(value, known)}
+      completions={selectorCompletions(value, knownLabels)}
       onFocus={() => setIsUsed(true)}
       isInvalid={shownError !== undefined}
       status={
@@ -84,8 +84,8 @@ function Matches({ selector, hint }: { selector: string | undefined; hint: strin
 /** Returns a text with the number of clusters and the names of the first ones. */
 export function matchText({ resolvedCount, names }: { resolvedCount: number; names: readonly string[] }): string {
   if (resolvedCount === 0) return 'No cluster matches.'
-  const others = resolvedCount - names.length
-  return `${clusterCountText(resolvedCount)}: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString('en')} more` : ''}.`
+  const otherCount = resolvedCount - names.length
+  return `${clusterCountText(resolvedCount)}: ${names.join(', ')}${otherCount > 0 ? ` and ${otherCount.toLocaleString('en')} more` : ''}.`
 }
 
 interface SelectorFilterProps {
@@ -99,9 +99,9 @@ interface SelectorFilterProps {
  */
 export function SelectorFilter({ selector, onChange }: SelectorFilterProps) {
   const [draft, setDraft] = useState<string>()
-  const [known, setKnown] = useState(selector)
-  if (selector !== known) {
-    setKnown(selector)
+  const [knownSelector, setKnownSelector] = useState(selector)
+  if (selector !== knownSelector) {
+    setKnownSelector(selector)
     setDraft(undefined)
   }
   const apply = () => {

@@ -59,7 +59,7 @@ function RemoveSite({ site: { id, name }, onFailure }: { site: Site; onFailure: 
     onFailure(undefined)
     try {
       await expectNoBody(api.DELETE('/api/v1/sites/{id}', { params: { path: { id } } }))
-      await setQueryData(sitesQuery.queryKey, (known) => known.filter((site) => site.id !== id))
+      await setQueryData(sitesQuery.queryKey, (knownSites) => knownSites.filter((site) => site.id !== id))
     } catch (error) {
       onFailure(error)
       setIsBusy(false)
@@ -98,13 +98,13 @@ interface SiteFieldProps {
 
 export function SiteField({ value, onChange, mustChoose = false }: SiteFieldProps) {
   const { data: sites = [] } = useQuery(sitesQuery)
-  const none = mustChoose
+  const noneOption = mustChoose
     ? [
         { value: '', label: 'Choose a site' },
         { value: noSite, label: 'No site' },
       ]
     : [{ value: '', label: 'No site' }]
-  const options = [...none, ...sites.map(({ id, name }) => ({ value: id, label: name }))]
+  const options = [...noneOption, ...sites.map(({ id, name }) => ({ value: id, label: name }))]
   return (
     <SelectField
       name="siteId"

@@ -67,8 +67,10 @@ export function TargetPicker({ input, onChange, resolved }: TargetPickerProps) {
 function FilterPicker({ filterId, onChange }: { filterId: string; onChange: (filterId: string) => void }) {
   const { data = [] } = useQuery(savedFiltersQuery)
   const options = data.filter(isClusterFilter).map(({ id, name }) => ({ value: id, label: name }))
-  const all = [{ value: '', label: options.length === 0 ? 'No saved filters' : 'Select a filter' }, ...options]
-  return <SelectField name="savedFilter" label="Saved filter" options={all} value={filterId} onChange={onChange} />
+  const allOptions = [{ value: '', label: options.length === 0 ? 'No saved filters' : 'Select a filter' }, ...options]
+  return (
+    <SelectField name="savedFilter" label="Saved filter" options={allOptions} value={filterId} onChange={onChange} />
+  )
 }
 
 interface ClusterPickerProps {
@@ -94,7 +96,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
     // Clusters may have been registered since the last visit.
     refetchOnMount: 'always',
   })
-  const isChosen = new Set(chosen)
+  const chosenSet = new Set(chosen)
   const toggle = (id: string, isAdded: boolean) =>
     onChange(isAdded ? [...chosen, id] : chosen.filter((each) => each !== id))
   return (
@@ -115,7 +117,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
                 <ClusterChoice
                   key={cluster.id}
                   cluster={cluster}
-                  isChosen={isChosen.has(cluster.id)}
+                  isChosen={chosenSet.has(cluster.id)}
                   onToggle={toggle}
                 />
               ))}
@@ -156,7 +158,7 @@ interface ChoiceProps {
 
 const ClusterChoice = ({ cluster: { id, name, status }, isChosen, onToggle }: ChoiceProps) => (
   <div className={styles['target']}>
-    <CheckField label={name} checked={isChosen} onChange={(checked) => onToggle(id, checked)} />
+    <CheckField label={name} checked={isChosen} onChange={(isChecked) => onToggle(id, isChecked)} />
     <StatusBadge status={status} />
   </div>
 )
@@ -167,8 +169,8 @@ function SearchChoice({ search, count, chosen, onChange }: ClusterPickerProps & 
   const selectAll = async () => {
     setBusy(true)
     try {
-      const matching = await matchingClusters(withoutUndefined({ search: search || undefined }))
-      onChange([...new Set([...chosen, ...matching.map(({ id }) => id)])])
+      const foundClusters = await matchingClusters(withoutUndefined({ search: search || undefined }))
+      onChange([...new Set([...chosen, ...foundClusters.map(({ id }) => id)])])
     } catch (error) {
       showErrorToast('The clusters were not selected', error)
     }
@@ -237,7 +239,7 @@ export function NodePicker({ clusterId, chosen, onChange }: NodePickerProps) {
         <div role="group" aria-label="Nodes to run on" className={styles['picker']}>
           {nodes.map(({ id, name, status }) => (
             <div key={id} className={styles['target']}>
-              <CheckField label={name} checked={chosen.includes(id)} onChange={(checked) => toggle(id, checked)} />
+              <CheckField label={name} checked={chosen.includes(id)} onChange={(isChecked) => toggle(id, isChecked)} />
               <StatusBadge status={status} />
             </div>
           ))}

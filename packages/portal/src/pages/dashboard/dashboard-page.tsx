@@ -94,8 +94,8 @@ const shortNames: Record<Range, string> = { day: '24 h', week: '7 d', month: '30
 function RangeChoice() {
   const range = useRange()
   const navigate = useNavigate()
-  const choose = (next: Range) =>
-    void navigate({ to: '/dashboard', search: next === 'day' ? {} : { range: next }, replace: true })
+  const choose = (nextRange: Range) =>
+    void navigate({ to: '/dashboard', search: nextRange === 'day' ? {} : { range: nextRange }, replace: true })
   return (
     <div role="group" aria-label="Period" className={styles['ranges']}>
       {rangeList.map((each) => (

@@ -7,7 +7,7 @@ import type { PlacedWidget } from './widget.ts'
 
 interface DragGridProps {
   placements: readonly PlacedWidget[]
-  controlsOf: (placed: PlacedWidget) => ReactNode
+  controlsOf: (placedWidget: PlacedWidget) => ReactNode
   /** Called with all positions at the end of each drag or resize. */
   onArrange: (positions: readonly GridPosition[]) => void
 }
@@ -27,8 +27,8 @@ export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
   const onStop = (layout: readonly { i: string; x: number; y: number; w: number; h: number }[]) =>
     onArrange(
       layout.flatMap(({ i, x, y, w, h }) => {
-        const placed = placements.find(({ widget }) => widget.id === i)
-        return placed === undefined ? [] : [{ ...placed.position, x, y, w, h }]
+        const placedWidget = placements.find(({ widget }) => widget.id === i)
+        return placedWidget === undefined ? [] : [{ ...placedWidget.position, x, y, w, h }]
       }),
     )
   const layout = placements.map(({ widget: { minSize }, position: { widgetId, x, y, w, h } }) => ({
@@ -55,9 +55,9 @@ export function DragGrid({ placements, controlsOf, onArrange }: DragGridProps) {
         >
           {placements
             .toSorted((a, b) => indexOf(a) - indexOf(b))
-            .map((placed) => (
-              <div key={placed.widget.id}>
-                <WidgetFrame placed={placed} controls={controlsOf(placed)} />
+            .map((placedWidget) => (
+              <div key={placedWidget.widget.id}>
+                <WidgetFrame placed={placedWidget} controls={controlsOf(placedWidget)} />
               </div>
             ))}
         </GridLayout>

@@ -22,7 +22,10 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
   const controlsOf = ({ widget, position: { selector = '' } }: PlacedWidget) => (
     <WidgetControls
       title={widget.title}
-      {...(widget.hasSelector && { selector, onSelect: (next: string) => dashboard.select(widget, next) })}
+      {...(widget.hasSelector && {
+        selector,
+        onSelect: (nextSelector: string) => dashboard.select(widget, nextSelector),
+      })}
       {...(hasColumns && { onStep: (name: Step) => step(widget, name) })}
       onRemove={() => dashboard.remove(widget)}
     />

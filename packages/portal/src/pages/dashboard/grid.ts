@@ -74,13 +74,13 @@ function afterStep(position: GridPosition, others: readonly GridPosition[], step
   const { x, y, w, h } = position
   const inSameColumns = others.filter((other) => sharesColumn(other, position))
   // `up` and `down` swap the widget with its neighbour in the same columns.
-  const above = inSameColumns.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
-  const below = inSameColumns.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
+  const positionAbove = inSameColumns.filter((other) => other.y < y).toSorted((a, b) => b.y + b.h - (a.y + a.h))[0]
+  const positionBelow = inSameColumns.filter((other) => other.y > y).toSorted((a, b) => a.y - b.y)[0]
   const changes: Record<Step, Partial<GridPosition>> = {
     left: { x: x - 1 },
     right: { x: x + 1 },
-    up: { y: above?.y ?? y },
-    down: { y: below === undefined ? y : below.y + below.h },
+    up: { y: positionAbove?.y ?? y },
+    down: { y: positionBelow === undefined ? y : positionBelow.y + positionBelow.h },
     narrower: { w: w - 1 },
     wider: { w: w + 1 },
     shorter: { h: h - 1 },

@@ -4,15 +4,15 @@ import { withWidget, fitToGrid, isSameLayout, type GridPosition, compact, type S
 import { useLayout } from './use-layout.ts'
 import { type PlacedWidget, type Widget, widgetsFor } from './widget.ts'
 
-type Stored = Schemas['WidgetPlacement'][]
+type StoredPlacements = Schemas['WidgetPlacement'][]
 
 const defaultPositions = (widgets: readonly Widget[]): GridPosition[] =>
   widgets.map(({ id, position }) => ({ widgetId: id, ...position }))
 
 // A stored layout can contain widgets of another release that this one does not have, and the same widget twice.
-function visiblePositions(stored: Stored, widgets: readonly Widget[]): GridPosition[] {
+function visiblePositions(storedPlacements: StoredPlacements, widgets: readonly Widget[]): GridPosition[] {
   const positions = widgets.flatMap(({ id, minSize }) => {
-    const position = stored.find(({ widgetId }) => widgetId === id)
+    const position = storedPlacements.find(({ widgetId }) => widgetId === id)
     return position === undefined ? [] : [fitToGrid(position, minSize)]
   })
   return compact(positions)
@@ -21,11 +21,12 @@ function visiblePositions(stored: Stored, widgets: readonly Widget[]): GridPosit
 export function useDashboard() {
   const widgets = widgetsFor(useMe().permissions)
   const { query, change, isSaving } = useLayout()
-  const stored = query.data?.layout
-  const positions = stored === undefined ? compact(defaultPositions(widgets)) : visiblePositions(stored, widgets)
-  const hidden = (stored ?? []).filter(({ widgetId }) => !widgets.some(({ id }) => id === widgetId))
-  const arrange = (next: readonly GridPosition[]) => {
-    if (!isSameLayout(next, positions)) change([...next, ...hidden])
+  const storedPlacements = query.data?.layout
+  const positions =
+    storedPlacements === undefined ? compact(defaultPositions(widgets)) : visiblePositions(storedPlacements, widgets)
+  const hiddenPlacements = (storedPlacements ?? []).filter(({ widgetId }) => !widgets.some(({ id }) => id === widgetId))
+  const arrange = (nextPositions: readonly GridPosition[]) => {
+    if (!isSameLayout(nextPositions, positions)) change([...nextPositions, ...hiddenPlacements])
   }
   const placements = positions.flatMap((position): PlacedWidget[] => {
     const widget = widgets.find(({ id }) => id === position.widgetId)
@@ -43,8 +44,8 @@ export function useDashboard() {
     select: ({ id }: Widget, selector: string) =>
       arrange(
         positions.map(({ selector: before, ...position }) => {
-          const next = position.widgetId === id ? selector : before
-          return { ...position, ...(next && { selector: next }) }
+          const nextSelector = position.widgetId === id ? selector : before
+          return { ...position, ...(nextSelector && { selector: nextSelector }) }
         }),
       ),
     reset: () => arrange(compact(defaultPositions(widgets))),

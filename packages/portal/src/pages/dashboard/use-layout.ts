@@ -37,10 +37,10 @@ const updateCache = (changes: Partial<CachedLayout>): void => {
 
 // Saves a change unless a newer one follows. `If-Match` prevents overwriting changes from another tab.
 async function save(change: number): Promise<void> {
-  const current = cachedLayout()
-  if (current?.layout === undefined || current.changeCount !== change) return
-  const { layout } = current
-  const header = current.etag === undefined ? {} : { 'if-match': current.etag }
+  const currentLayout = cachedLayout()
+  if (currentLayout?.layout === undefined || currentLayout.changeCount !== change) return
+  const { layout } = currentLayout
+  const header = currentLayout.etag === undefined ? {} : { 'if-match': currentLayout.etag }
   const call = api.PATCH('/api/v1/users/me/dashboard-layout', { params: { header }, body: { layout } })
   try {
     await expectNoBody(call)
@@ -57,7 +57,7 @@ async function save(change: number): Promise<void> {
     }
     // A newer change will be saved, so this error needs no message.
     if (cachedLayout()?.changeCount !== change) return
-    updateCache({ layout: current.saved })
+    updateCache({ layout: currentLayout.saved })
     showErrorToast('Failed to save the layout', error)
   }
 }

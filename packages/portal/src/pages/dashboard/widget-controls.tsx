@@ -59,8 +59,8 @@ export function WidgetControls({ title, onStep, onRemove, selector = '', onSelec
       <Dialog isOpen={isSelecting} onClose={() => setIsSelecting(false)} title={`Clusters of ${title}`}>
         <SelectorForm
           selector={selector}
-          onSave={(next) => {
-            onSelect?.(next)
+          onSave={(nextSelector) => {
+            onSelect?.(nextSelector)
             setIsSelecting(false)
           }}
         />
@@ -80,10 +80,10 @@ export function WidgetControls({ title, onStep, onRemove, selector = '', onSelec
 function SelectorForm({ selector, onSave }: { selector: string; onSave: (selector: string) => void }) {
   const [text, setText] = useDraft('widget selector', selector)
   const save = async () => {
-    const next = text.trim()
-    const error = next === '' ? undefined : selectorError(next)
+    const nextSelector = text.trim()
+    const error = nextSelector === '' ? undefined : selectorError(nextSelector)
     if (error !== undefined) throw incompleteError(error.message)
-    onSave(next)
+    onSave(nextSelector)
   }
   return (
     <Form submitLabel="Save" onSubmit={save}>

@@ -5,7 +5,7 @@ import type { PlacedWidget } from './widget.ts'
 
 interface WidgetGridProps {
   placements: readonly PlacedWidget[]
-  controlsOf?: (placed: PlacedWidget) => ReactNode
+  controlsOf?: (placedWidget: PlacedWidget) => ReactNode
 }
 
 // React's type lacks custom properties.
@@ -23,9 +23,9 @@ const positionStyle = ({ x, y, w, h }: GridPosition): Style => ({
 /** The widgets in their grid, or in one column on narrow screens. Both have the same order. */
 export const WidgetGrid = ({ placements, controlsOf }: WidgetGridProps) => (
   <div className={styles['grid']} style={gridStyle}>
-    {placements.map((placed) => (
-      <div key={placed.widget.id} className={styles['cell']} style={positionStyle(placed.position)}>
-        <WidgetFrame placed={placed} controls={controlsOf?.(placed)} />
+    {placements.map((placedWidget) => (
+      <div key={placedWidget.widget.id} className={styles['cell']} style={positionStyle(placedWidget.position)}>
+        <WidgetFrame placed={placedWidget} controls={controlsOf?.(placedWidget)} />
       </div>
     ))}
   </div>

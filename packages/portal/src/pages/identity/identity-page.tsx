@@ -34,13 +34,13 @@ export const IdentityPage = () => (
 )
 
 function ProviderList() {
-  const { provider: chosen, consent, error } = useSearch({ from: '/signed-in/settings/identity' })
+  const { provider: chosenId, consent, error } = useSearch({ from: '/signed-in/settings/identity' })
   const navigate = useNavigate({ from: '/settings/identity' })
   const [isAdding, setIsAdding] = useState(false)
   const open = (id: string) => void navigate({ search: { provider: id } })
   const [columns] = useState(() => columnsOf(open))
   const query = useProviders()
-  const find = (items: readonly Provider[]) => items.find(({ id }) => id === chosen)
+  const find = (items: readonly Provider[]) => items.find(({ id }) => id === chosenId)
   const addButton = (
     <Button variant="primary" icon={Plus} onClick={() => setIsAdding(true)}>
       Add provider

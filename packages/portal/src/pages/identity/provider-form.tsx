@@ -29,10 +29,11 @@ interface ProviderFormProps {
 export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFormProps) {
   const spec = providerTypeSpecs[type]
   const [displayName, setDisplayName] = useState(before?.displayName ?? '')
-  const [enabled, setEnabled] = useDraft('enabled', before?.enabled ?? true)
+  const [isEnabled, setIsEnabled] = useDraft('enabled', before?.enabled ?? true)
   const [defaultRole, setDefaultRole] = useDraft('default role', before?.defaultRole ?? 'Viewer')
   const [roleMappings, setRoleMappings] = useDraft('role mappings', before?.roleMappings ?? [])
-  const send = (values: FormValues) => onSubmit(requestOf(type, values, { enabled, defaultRole, roleMappings }, before))
+  const send = (values: FormValues) =>
+    onSubmit(requestOf(type, values, { enabled: isEnabled, defaultRole, roleMappings }, before))
   const field = (setting: Setting) => (
     <SettingField
       key={setting.name}
@@ -58,8 +59,8 @@ export function ProviderForm({ type, before, submitLabel, onSubmit }: ProviderFo
       <CheckField
         label="Enabled"
         hint="If disabled, users cannot sign in with it and their sessions end."
-        checked={enabled}
-        onChange={setEnabled}
+        checked={isEnabled}
+        onChange={setIsEnabled}
       />
       <RoleField
         name="defaultRole"
@@ -185,11 +186,13 @@ interface RoleFieldProps {
 // Offers the roles that the user may grant, and the current one.
 function RoleField({ name, label, hint, role, onChange }: RoleFieldProps) {
   const items = useQuery(rolesQuery).data?.items ?? []
-  const offered = items.filter(({ name: each, grantable }) => grantable || each === role).map(({ name: each }) => each)
-  const roles = offered.includes(role) ? offered : [role, ...offered]
+  const offeredRoles = items
+    .filter(({ name: each, grantable }) => grantable || each === role)
+    .map(({ name: each }) => each)
+  const roles = offeredRoles.includes(role) ? offeredRoles : [role, ...offeredRoles]
   const choose = (value: string) => {
-    const chosen = roles.find((each) => each === value)
-    if (chosen !== undefined) onChange(chosen)
+    const chosenRole = roles.find((each) => each === value)
+    if (chosenRole !== undefined) onChange(chosenRole)
   }
   const options = roles.map((each) => ({ value: each, label: each }))
   return <SelectField name={name} label={label} hint={hint} value={role} options={options} onChange={choose} />

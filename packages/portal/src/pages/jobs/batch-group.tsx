@@ -22,12 +22,12 @@ export function BatchGroup({ batchIds }: { batchIds: readonly string[] }) {
   const isFinished = finishedCount === batchIds.length
   const status = isFinished ? 'Finished' : 'Running'
   const countText = `${batchIds.length} batches`
-  const [first] = batches
+  const [firstBatch] = batches
   return (
     <Page
-      title={first?.title ?? countText}
-      tabTitle={first && `${first.title} (${countText}, ${status})`}
-      lead={first && `${countText}, submitted by ${submitterText(first.createdBy)}`}
+      title={firstBatch?.title ?? countText}
+      tabTitle={firstBatch && `${firstBatch.title} (${countText}, ${status})`}
+      lead={firstBatch && `${countText}, submitted by ${submitterText(firstBatch.createdBy)}`}
       badge={<Badge variant={isFinished ? 'quiet' : 'busy'}>{status}</Badge>}
       parent={{ label: 'Jobs', to: '/jobs' }}
     >

@@ -97,7 +97,7 @@ function BatchActions({ batch }: { batch: Batch }) {
   const [openDialog, setOpenDialog] = useState<'cancel' | 'retry'>()
   const actions = useBatchActions(batch.id)
   if (!mayWrite) return null
-  const unsuccessful = batch.counts.failed + batch.counts.cancelled
+  const unsuccessfulCount = batch.counts.failed + batch.counts.cancelled
   const close = () => setOpenDialog(undefined)
   return (
     <>
@@ -106,7 +106,7 @@ function BatchActions({ batch }: { batch: Batch }) {
           Cancel batch
         </Button>
       )}
-      {unsuccessful > 0 && (
+      {unsuccessfulCount > 0 && (
         <Button icon={RotateCw} onClick={() => setOpenDialog('retry')}>
           Retry failed jobs
         </Button>
@@ -123,7 +123,7 @@ function BatchActions({ batch }: { batch: Batch }) {
         isOpen={openDialog === 'retry'}
         onClose={close}
         title="Retry failed jobs?"
-        description={`Submits the ${unsuccessful} failed or cancelled jobs as a new batch.`}
+        description={`Submits the ${unsuccessfulCount} failed or cancelled jobs as a new batch.`}
         confirmLabel="Retry failed jobs"
         variant="primary"
         onConfirm={actions.retry}

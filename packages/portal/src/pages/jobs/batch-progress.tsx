@@ -15,7 +15,7 @@ export const batchQuery = (batchId: string) =>
 export const polledBatchQuery = (batchId: string, seconds: number) =>
   queryOptions({
     ...batchQuery(batchId),
-    refetchInterval: (current) => (current.state.data?.status === 'Finished' ? false : pollEvery(seconds)(current)),
+    refetchInterval: (query) => (query.state.data?.status === 'Finished' ? false : pollEvery(seconds)(query)),
   })
 
 export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
@@ -26,10 +26,10 @@ export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
     { status: 'Running', count: counts.running },
     { status: 'Queued', count: counts.queued },
   ] as const
-  const present = parts.filter(({ count }) => count > 0)
-  const total = sum(present)
-  const finished = present.filter(({ status }) => isFinished(status))
-  const finishedCount = sum(finished)
+  const presentParts = parts.filter(({ count }) => count > 0)
+  const total = sum(presentParts)
+  const finishedParts = presentParts.filter(({ status }) => isFinished(status))
+  const finishedCount = sum(finishedParts)
   return (
     <>
       <div
@@ -40,13 +40,13 @@ export function BatchProgress({ counts }: { counts: Schemas['BatchCounts'] }) {
         aria-valuemax={total}
         aria-valuenow={finishedCount}
       >
-        {finished.map(({ status, count }) => (
+        {finishedParts.map(({ status, count }) => (
           <span key={status} data-variant={variantOf(status)} style={{ flexGrow: count }} />
         ))}
         <span style={{ flexGrow: total - finishedCount }} />
       </div>
       <ul className={styles['counts']} aria-label="Jobs by status">
-        {present.map(({ status, count }) => (
+        {presentParts.map(({ status, count }) => (
           <li key={status}>
             <Badge variant={variantOf(status)}>
               {count} {status}

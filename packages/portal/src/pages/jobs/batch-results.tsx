@@ -40,7 +40,7 @@ interface GroupsProps {
 
 function Groups({ batchIds, groups, pending }: GroupsProps) {
   const [showsAll, setShowsAll] = useState(false)
-  const shown = showsAll ? groups : groups.slice(0, maxShownGroups)
+  const shownGroups = showsAll ? groups : groups.slice(0, maxShownGroups)
   return (
     <>
       <p role="status" className={styles['quiet']}>
@@ -48,13 +48,13 @@ function Groups({ batchIds, groups, pending }: GroupsProps) {
         {pending > 0 && `; ${jobsText(pending)} not ended`}
       </p>
       <ul className={styles['groups']} aria-label="Groups of equal results">
-        {shown.map((group) => (
+        {shownGroups.map((group) => (
           <li key={group.key}>
             <GroupView batchIds={batchIds} group={group} />
           </li>
         ))}
       </ul>
-      {shown.length < groups.length && (
+      {shownGroups.length < groups.length && (
         <TextButton onClick={() => setShowsAll(true)}>Show all {groups.length.toLocaleString('en')} results</TextButton>
       )}
       {groups.length > 1 && <GroupDiff groups={groups} />}
@@ -105,15 +105,15 @@ function Clusters({ batchIds, group }: { batchIds: readonly string[]; group: Gro
       showErrorToast('The clusters cannot be loaded', error)
     }
   }
-  const shown = allIds ?? group.clusterIds.slice(0, maxShownNames)
-  const more = group.count - shown.length
+  const shownIds = allIds ?? group.clusterIds.slice(0, maxShownNames)
+  const moreCount = group.count - shownIds.length
   return (
     <p className={styles['clusters']}>
-      {shown.map((id) => (
+      {shownIds.map((id) => (
         <ClusterLink key={id} id={id} />
       ))}
-      {allIds === undefined && more > 0 && (
-        <TextButton onClick={() => void load()}>and {more.toLocaleString('en')} more</TextButton>
+      {allIds === undefined && moreCount > 0 && (
+        <TextButton onClick={() => void load()}>and {moreCount.toLocaleString('en')} more</TextButton>
       )}
     </p>
   )

@@ -22,10 +22,10 @@ export function GroupDiff({ groups }: { groups: readonly Group[] }) {
       </div>
     )
   // The largest successful group is usually the expected one.
-  const usual = groups.find(({ status }) => status === 'Completed') ?? groups[1]
-  const initial = [usual?.key, groups.find(({ key }) => key !== usual?.key)?.key] as const
-  const chosen = [keys?.[0] ?? initial[0] ?? '', keys?.[1] ?? initial[1] ?? ''] as const
-  const pair = chosen.map((key) => groups.find((group) => group.key === key))
+  const usualGroup = groups.find(({ status }) => status === 'Completed') ?? groups[1]
+  const initialKeys = [usualGroup?.key, groups.find(({ key }) => key !== usualGroup?.key)?.key] as const
+  const chosenKeys = [keys?.[0] ?? initialKeys[0] ?? '', keys?.[1] ?? initialKeys[1] ?? ''] as const
+  const pair = chosenKeys.map((key) => groups.find((group) => group.key === key))
   const options = groups.map((group) => ({ value: group.key, label: groupText(group) }))
   const [one, other] = pair
   return (
@@ -35,15 +35,15 @@ export function GroupDiff({ groups }: { groups: readonly Group[] }) {
           name="before"
           label="Compare"
           options={options}
-          value={chosen[0]}
-          onChange={(key) => setKeys([key, chosen[1]])}
+          value={chosenKeys[0]}
+          onChange={(key) => setKeys([key, chosenKeys[1]])}
         />
         <SelectField
           name="after"
           label="with"
           options={options}
-          value={chosen[1]}
-          onChange={(key) => setKeys([chosen[0], key])}
+          value={chosenKeys[1]}
+          onChange={(key) => setKeys([chosenKeys[0], key])}
         />
       </div>
       {one !== undefined && other !== undefined && <Diff jobIds={[one.sampleJobId, other.sampleJobId]} />}
@@ -78,7 +78,7 @@ function Lines({ before, after }: { before: string; after: string }) {
     <>
       <pre role="region" aria-label="Differences" tabIndex={0} className={styles['diff']}>
         {rows.slice(0, maxRows).map((row) => (
-          <Row key={row.at} row={row} />
+          <Row key={row.index} row={row} />
         ))}
       </pre>
       {rows.length > maxRows && <p>{(rows.length - maxRows).toLocaleString('en')} more lines are not shown.</p>}

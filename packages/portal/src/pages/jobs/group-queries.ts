@@ -21,7 +21,7 @@ const groupsQuery = (batchId: string) =>
     queryKey: groupsKey(batchId),
     queryFn: ({ signal }) =>
       unwrap(api.GET('/api/v1/jobs/batch/{batchId}/groups', { params: { path: { batchId } }, signal })),
-    refetchInterval: (current) => (current.state.data?.pending === 0 ? false : pollEvery(5)(current)),
+    refetchInterval: (query) => (query.state.data?.pending === 0 ? false : pollEvery(5)(query)),
   })
 
 /** Polls the groups of equal results of all batches together. The data is undefined until all are loaded. */
@@ -45,15 +45,15 @@ export async function clustersOf(batchIds: readonly string[], group: string): Pr
       const params = { path: { batchId, group }, query }
       return unwrap(api.GET('/api/v1/jobs/batch/{batchId}/groups/{group}/clusters', { params }))
     })
-  const found: Schemas['GroupCluster'][] = []
+  const foundClusters: Schemas['GroupCluster'][] = []
   for (const batchId of batchIds) {
     try {
-      found.push(...(await clustersIn(batchId)))
+      foundClusters.push(...(await clustersIn(batchId)))
     } catch (error) {
       if (!isApiError(error, 'group_not_found')) throw error
     }
   }
-  return found
+  return foundClusters
 }
 
 /** Reads the results of all jobs, for an export. `onProgress` receives the number of results read so far. */

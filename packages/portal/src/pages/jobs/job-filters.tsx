@@ -83,7 +83,9 @@ function ClusterField({ clusterId, onChange }: ValueProps & { clusterId: string 
   })
   const term = text?.trim().toLowerCase() ?? ''
   // Results of an earlier text must not be chosen.
-  const found = (term === '' ? [] : (data?.items ?? [])).filter(({ name: each }) => each.toLowerCase().includes(term))
+  const foundClusters = (term === '' ? [] : (data?.items ?? [])).filter(({ name: each }) =>
+    each.toLowerCase().includes(term),
+  )
   const apply = (id: string | undefined) => {
     setText(undefined)
     onChange(id)
@@ -95,22 +97,22 @@ function ClusterField({ clusterId, onChange }: ValueProps & { clusterId: string 
       placeholder="All"
       maxLength={maxSearchLength}
       value={text ?? name ?? clusterId ?? ''}
-      onChange={(next) => (next === '' ? apply(undefined) : setText(next))}
-      onChoose={(chosen) => apply(found.find((cluster) => cluster.name === chosen)?.id)}
-      onEnter={() => found[0] !== undefined && apply(found[0].id)}
+      onChange={(nextText) => (nextText === '' ? apply(undefined) : setText(nextText))}
+      onChoose={(chosenName) => apply(foundClusters.find((cluster) => cluster.name === chosenName)?.id)}
+      onEnter={() => foundClusters[0] !== undefined && apply(foundClusters[0].id)}
       onBlur={() => setText(undefined)}
-      completions={found.map((cluster) => ({ text: cluster.name, label: cluster.name, hint: cluster.status }))}
+      completions={foundClusters.map((cluster) => ({ text: cluster.name, label: cluster.name, hint: cluster.status }))}
     />
   )
 }
 
 function PersonField({ person = '', onChange }: ValueProps & { person: string | undefined }) {
   const [text, setText] = useState<string>()
-  const shown = text ?? person
-  const { completions } = usePersonCompletions(shown)
-  const apply = (next = '') => {
+  const shownText = text ?? person
+  const { completions } = usePersonCompletions(shownText)
+  const apply = (nextPerson = '') => {
     setText(undefined)
-    if (next.trim() !== person) onChange(next.trim() || undefined)
+    if (nextPerson.trim() !== person) onChange(nextPerson.trim() || undefined)
   }
   return (
     <CompletionField
@@ -118,8 +120,8 @@ function PersonField({ person = '', onChange }: ValueProps & { person: string | 
       label="Submitted by"
       placeholder="Anyone"
       maxLength={100}
-      value={shown}
-      onChange={(next) => (next === '' ? apply() : setText(next))}
+      value={shownText}
+      onChange={(nextText) => (nextText === '' ? apply() : setText(nextText))}
       onChoose={apply}
       onEnter={() => apply(text ?? person)}
       onBlur={() => text !== undefined && apply(text)}

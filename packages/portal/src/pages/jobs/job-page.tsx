@@ -23,8 +23,7 @@ export function JobPage() {
   const { jobId } = useParams({ from: '/signed-in/jobs/$jobId' })
   const query = useQuery({
     ...jobQuery(jobId),
-    refetchInterval: (current) =>
-      current.state.data && isFinished(current.state.data.status) ? false : pollEvery(2)(current),
+    refetchInterval: (query) => (query.state.data && isFinished(query.state.data.status) ? false : pollEvery(2)(query)),
   })
   const clusterName = useClusterName(query.data?.clusterId)
   if (isApiError(query.error, 'job_not_found')) return <NotFoundNotice what="job" />
@@ -70,8 +69,8 @@ function JobActions({ job }: { job: Schemas['Job'] }) {
   const [isConfirming, setIsConfirming] = useState(false)
   if (!mayWrite || job.type !== 'InvokeScript') return null
   const cancel = async () => {
-    const updated = await unwrap(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
-    await setQueryData(jobQuery(job.id).queryKey, () => updated)
+    const updatedJob = await unwrap(api.POST('/api/v1/jobs/{id}/cancel', { params: { path: { id: job.id } } }))
+    await setQueryData(jobQuery(job.id).queryKey, () => updatedJob)
   }
   return (
     <>

@@ -1,7 +1,7 @@
 type Line = { kind: 'same' | 'removed' | 'added'; text: string }
 
 /** One line of a diff, or a number of equal lines that are not shown. `at` is the position in the diff. */
-export type DiffRow = (Line | { kind: 'skipped'; count: number }) & { at: number }
+export type DiffRow = (Line | { kind: 'skipped'; count: number }) & { index: number }
 
 // Above this product of line counts, the differing middle is shown as replaced, because comparing it takes too long.
 const maxCells = 4_000_000
@@ -13,8 +13,8 @@ export function diffLines(before: string, after: string): DiffRow[] {
   let start = 0
   while (start < Math.min(left.length, right.length) && left[start] === right[start]) start++
   let end = 0
-  const most = Math.min(left.length, right.length) - start
-  while (end < most && left.at(-1 - end) === right.at(-1 - end)) end++
+  const maxCommonLines = Math.min(left.length, right.length) - start
+  while (end < maxCommonLines && left.at(-1 - end) === right.at(-1 - end)) end++
   const middle = compareLines(left.slice(start, left.length - end), right.slice(start, right.length - end))
   return withoutEqual([
     ...left.slice(0, start).map(sameLine),
@@ -33,24 +33,27 @@ const removedLine = (text: string): Line => ({ kind: 'removed', text })
 const addedLine = (text: string): Line => ({ kind: 'added', text })
 
 // Compares lines by their longest common subsequence.
-function compareLines(left: readonly string[], right: readonly string[]): Line[] {
-  if (left.length * right.length > maxCells) return [...left.map(removedLine), ...right.map(addedLine)]
-  const width = right.length + 1
-  const lengths = new Uint32Array((left.length + 1) * width)
-  const at = (row: number, column: number): number => lengths[row * width + column] ?? 0
-  for (let row = left.length - 1; row >= 0; row--)
-    for (let column = right.length - 1; column >= 0; column--)
+function compareLines(leftLines: readonly string[], rightLines: readonly string[]): Line[] {
+  if (leftLines.length * rightLines.length > maxCells)
+    return [...leftLines.map(removedLine), ...rightLines.map(addedLine)]
+  const width = rightLines.length + 1
+  const lengths = new Uint32Array((leftLines.length + 1) * width)
+  const lengthAt = (row: number, column: number): number => lengths[row * width + column] ?? 0
+  for (let row = leftLines.length - 1; row >= 0; row--)
+    for (let column = rightLines.length - 1; column >= 0; column--)
       lengths[row * width + column] =
-        left[row] === right[column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1))
+        leftLines[row] === rightLines[column]
+          ? lengthAt(row + 1, column + 1) + 1
+          : Math.max(lengthAt(row + 1, column), lengthAt(row, column + 1))
   const lines: Line[] = []
   let [row, column] = [0, 0]
-  while (row < left.length || column < right.length) {
-    const [one, other] = [left[row], right[column]]
+  while (row < leftLines.length || column < rightLines.length) {
+    const [one, other] = [leftLines[row], rightLines[column]]
     if (one !== undefined && one === other) {
       lines.push(sameLine(one))
       row++
       column++
-    } else if (one !== undefined && (other === undefined || at(row + 1, column) >= at(row, column + 1))) {
+    } else if (one !== undefined && (other === undefined || lengthAt(row + 1, column) >= lengthAt(row, column + 1))) {
       lines.push(removedLine(one))
       row++
     } else {
@@ -67,10 +70,10 @@ function withoutEqual(lines: readonly Line[]): DiffRow[] {
     if (kind !== 'same') isNear.fill(1, Math.max(0, index - contextLineCount), index + contextLineCount + 1)
   const rows: DiffRow[] = []
   for (const [index, line] of lines.entries()) {
-    const last = rows.at(-1)
-    if (isNear[index]) rows.push({ ...line, at: index })
-    else if (last?.kind === 'skipped') last.count++
-    else rows.push({ kind: 'skipped', count: 1, at: index })
+    const lastRow = rows.at(-1)
+    if (isNear[index]) rows.push({ ...line, index })
+    else if (lastRow?.kind === 'skipped') lastRow.count++
+    else rows.push({ kind: 'skipped', count: 1, index })
   }
   return rows
 }

@@ -36,7 +36,7 @@ export const NewJobPage = () => (
 function NewJob() {
   const { clusterId, from, selector, all, example } = useSearch({ from: '/signed-in/jobs/new' })
   const { isDemo = false } = useSuspenseQuery(configurationQuery).data
-  const selected = useLocation({ select: ({ state }) => state.clusterIds })
+  const selectedIds = useLocation({ select: ({ state }) => state.clusterIds })
   const source = useQuery({ ...jobQuery(from ?? ''), enabled: from !== undefined })
   const [clearCount, setClearCount] = useState(0)
   const clear = () => {
@@ -52,7 +52,7 @@ function NewJob() {
             key={`${example} ${clearCount}`}
             {...(example !== undefined && { from: example, isExample: isDemo })}
             draft={{ script: exampleScript(example) }}
-            target={targetFrom({ clusterId, selector, isAll: all ?? false, selected })}
+            target={targetFrom({ clusterId, selector, isAll: all ?? false, selected: selectedIds })}
             onClear={clear}
           />
         </>
@@ -127,8 +127,8 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
     setReviewed((review) => review && { ...review, target: { clusterIds } })
   })
   const draftNow = { ...draft, script: isKept ? script : text, nodeIds }
-  const choose = (next: TargetInput) => {
-    setTarget(next)
+  const choose = (nextTarget: TargetInput) => {
+    setTarget(nextTarget)
     // The selected nodes belong to the previous cluster.
     setNodeIds(undefined)
   }
@@ -148,9 +148,9 @@ function JobForm({ from = '', draft, target: initialTarget, isExample = false, o
           verb="Run on"
           awayNote="Jobs of clusters that are not online wait for the relay until the delivery timeout."
           onClose={() => setReviewed(undefined)}
-          onConfirm={async ({ target: checked, count: checkedCount }) => {
+          onConfirm={async ({ target: checkedTarget, count: checkedCount }) => {
             const discard = discardLater()
-            await submit(draftNow, reviewed.values, { onlyId: undefined, target: checked, count: checkedCount })
+            await submit(draftNow, reviewed.values, { onlyId: undefined, target: checkedTarget, count: checkedCount })
             discard()
           }}
         >
@@ -214,24 +214,24 @@ interface SubmittedTarget {
 /** Submits the form. If a batch after the first cannot be submitted, `onRest` is called with the remaining clusters. */
 function useSubmit(onRest: (clusterIds: string[]) => void) {
   const navigate = useNavigate()
-  const [submitted, setSubmitted] = useState<string[]>([])
+  const [submittedBatchIds, setSubmittedBatchIds] = useState<string[]>([])
   const [progress, setProgress] = useState<ReactNode>()
   const submitMany = async ({ job, limits }: ReturnType<typeof requestOf>, target: SubmittedTarget) => {
     let rest: string[] | undefined
-    let done: readonly string[] = []
+    let newBatchIds: readonly string[] = []
     try {
-      done = await submitBatches({ ...job, ...limits }, target, (next) => {
-        done = next.batchIds
-        rest = next.rest
+      newBatchIds = await submitBatches({ ...job, ...limits }, target, (nextProgress) => {
+        newBatchIds = nextProgress.batchIds
+        rest = nextProgress.rest
         setProgress(
           `${(target.count - rest.length).toLocaleString('en')} of ${clusterCountText(target.count)} submitted.`,
         )
       })
-      return [...submitted, ...done]
+      return [...submittedBatchIds, ...newBatchIds]
     } catch (error) {
       if (rest === undefined) throw error
-      setSubmitted([...submitted, ...done])
-      const batches = done.length === 1 ? '1 batch was' : `${done.length} batches were`
+      setSubmittedBatchIds([...submittedBatchIds, ...newBatchIds])
+      const batches = newBatchIds.length === 1 ? '1 batch was' : `${newBatchIds.length} batches were`
       setProgress(
         <>
           {batches} submitted. The other clusters are selected. Submit again to continue.
@@ -244,7 +244,7 @@ function useSubmit(onRest: (clusterIds: string[]) => void) {
   }
   const submit = async (draft: Draft, values: FormValues, target: SubmittedTarget): Promise<void> => {
     const request = requestOf(draft, values)
-    if (target.onlyId !== undefined && submitted.length === 0) {
+    if (target.onlyId !== undefined && submittedBatchIds.length === 0) {
       const body = { clusterId: target.onlyId, ...request.job }
       const { id } = await unwrap(api.POST('/api/v1/jobs', { body }))
       showToast('Job submitted')

@@ -4,7 +4,7 @@ import { endStyle, finalLine, plainText, type Style } from './terminal-text.ts'
 
 export interface OutputLine {
   /** Line number, from 1. Undefined for a note, and for the rest of a long line. */
-  number?: number
+  lineNumber?: number
   /** Terminal output with escape sequences. */
   text: string
   /** The style at the start of the line. */
@@ -35,7 +35,7 @@ const noteOf = (text: string): OutputLine => ({ text, style: {}, isError: false,
 export function linesOf(rows: readonly OutputRow[], nameOf?: (nodeId: string) => string): OutputLine[] {
   const styles = new Map<string, Style>()
   const lines: OutputLine[] = []
-  let number = 0
+  let lineNumber = 0
   let lastNodeId: string | undefined
   for (const line of splitLines(rows)) {
     if (typeof line === 'string') {
@@ -45,14 +45,14 @@ export function linesOf(rows: readonly OutputRow[], nameOf?: (nodeId: string) =>
     const { source, nodeId, at, text } = line
     if (nameOf !== undefined && nodeId !== lastNodeId) lines.push(noteOf(`── ${nameOf(nodeId)} ──`))
     lastNodeId = nodeId
-    number += 1
+    lineNumber += 1
     let style = styles.get(source) ?? {}
-    const shown = finalLine(text)
+    const shownText = finalLine(text)
     // The part of the line that was rewritten may have changed the style.
-    style = endStyle(text.slice(0, text.lastIndexOf(shown)), style)
-    for (const [index, part] of partsOf(shown).entries()) {
+    style = endStyle(text.slice(0, text.lastIndexOf(shownText)), style)
+    for (const [index, part] of partsOf(shownText).entries()) {
       const isError = source.startsWith('stderr')
-      lines.push({ text: part, style, isError, isNote: false, at, ...(index === 0 && { number }) })
+      lines.push({ text: part, style, isError, isNote: false, at, ...(index === 0 && { lineNumber }) })
       style = endStyle(part, style)
     }
     styles.set(source, style)
@@ -76,9 +76,9 @@ function splitLines(rows: readonly OutputRow[]): (OpenLine | string)[] {
       const line = openLines.get(source)
       if (line !== undefined) line.text += piece
       else if (piece !== '' || !isLast) {
-        const next = { source, nodeId: part.nodeId, at: part.at, text: piece }
-        lines.push(next)
-        openLines.set(source, next)
+        const nextLine = { source, nodeId: part.nodeId, at: part.at, text: piece }
+        lines.push(nextLine)
+        openLines.set(source, nextLine)
       }
       if (!isLast) openLines.delete(source)
     }
@@ -108,5 +108,8 @@ export const plainTextOf = ({ text }: OutputLine): string => plainText(text)
 /** Returns the text of the lines. Long lines were split into several parts, of which only the first has a number. */
 export const joinLines = (lines: readonly OutputLine[], texts: readonly string[]): string =>
   lines
-    .map(({ isNote, number }, at) => (at > 0 && (isNote || number !== undefined) ? '\n' : '') + (texts[at] ?? ''))
+    .map(
+      ({ isNote, lineNumber }, index) =>
+        (index > 0 && (isNote || lineNumber !== undefined) ? '\n' : '') + (texts[index] ?? ''),
+    )
     .join('')

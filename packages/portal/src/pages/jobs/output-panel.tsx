@@ -86,11 +86,11 @@ export function OutputPanel({ jobId, nameOf }: OutputPanelProps) {
 
 const endText = (length: number): string => (length === 0 ? 'No output.' : 'The output is complete.')
 
-function useSwitch(name: string, initial: boolean) {
-  const [isOn, setIsOn] = useState(() => (getPreference(name) ?? String(initial)) === 'true')
-  const change = (next: boolean) => {
-    setIsOn(next)
-    setPreference(name, next === initial ? undefined : String(next))
+function useSwitch(name: string, initialValue: boolean) {
+  const [isOn, setIsOn] = useState(() => (getPreference(name) ?? String(initialValue)) === 'true')
+  const change = (nextValue: boolean) => {
+    setIsOn(nextValue)
+    setPreference(name, nextValue === initialValue ? undefined : String(nextValue))
   }
   return [isOn, change] as const
 }
@@ -105,14 +105,22 @@ function useSearch(texts: readonly string[]) {
     () => (pattern === undefined ? [] : texts.flatMap((line, index) => (line.search(pattern) < 0 ? [] : [index]))),
     [texts, pattern],
   )
-  const current = foundIndexes.length === 0 ? 0 : position % foundIndexes.length
-  const move = (by: 1 | -1) =>
-    foundIndexes.length > 0 && setPosition((current + by + foundIndexes.length) % foundIndexes.length)
-  const change = (next: string) => {
-    setText(next)
+  const currentPosition = foundIndexes.length === 0 ? 0 : position % foundIndexes.length
+  const move = (delta: 1 | -1) =>
+    foundIndexes.length > 0 && setPosition((currentPosition + delta + foundIndexes.length) % foundIndexes.length)
+  const change = (nextText: string) => {
+    setText(nextText)
     setPosition(0)
   }
-  return { text, change, move, pattern, current, count: foundIndexes.length, shownIndex: foundIndexes[current] }
+  return {
+    text,
+    change,
+    move,
+    pattern,
+    current: currentPosition,
+    count: foundIndexes.length,
+    shownIndex: foundIndexes[currentPosition],
+  }
 }
 
 function SearchTools({
@@ -222,7 +230,7 @@ function OutputLines({ lines, pattern, shownIndex, isWrapped, hasTimes, isFollow
     lastTop.current = scrollTop
   }
   const items = virtualizer.getVirtualItems()
-  const digitCount = String(lines.findLast(({ number }) => number !== undefined)?.number ?? 1).length
+  const digitCount = String(lines.findLast(({ lineNumber }) => lineNumber !== undefined)?.lineNumber ?? 1).length
   return (
     <div
       ref={box}
@@ -262,9 +270,9 @@ function OutputLines({ lines, pattern, shownIndex, isWrapped, hasTimes, isFollow
   )
 }
 
-function gutterOf({ number, at, isError }: OutputLine, digitCount: number, hasTimes: boolean): string {
-  const time = hasTimes ? `${at === undefined || number === undefined ? ' '.repeat(8) : clockText(at)}  ` : ''
-  return `${time}${String(number ?? '').padStart(digitCount)}${isError ? ' err' : '    '}`
+function gutterOf({ lineNumber, at, isError }: OutputLine, digitCount: number, hasTimes: boolean): string {
+  const time = hasTimes ? `${at === undefined || lineNumber === undefined ? ' '.repeat(8) : clockText(at)}  ` : ''
+  return `${time}${String(lineNumber ?? '').padStart(digitCount)}${isError ? ' err' : '    '}`
 }
 
 function LineText({ line, pattern }: { line: OutputLine; pattern: RegExp | undefined }) {
@@ -286,9 +294,9 @@ function LineText({ line, pattern }: { line: OutputLine; pattern: RegExp | undef
 }
 
 function classesOf({ colour, background, reverse = false, bold, italic, underline, strike }: Style): string {
-  const behind = reverse ? (colour ?? 'grey') : background
+  const backgroundColour = reverse ? (colour ?? 'grey') : background
   return classes(
-    behind === undefined ? colour && styles[colour] : styles[`on-${behind}`],
+    backgroundColour === undefined ? colour && styles[colour] : styles[`on-${backgroundColour}`],
     bold && styles['bold'],
     italic && styles['italic'],
     underline && styles['underline'],

@@ -75,9 +75,9 @@ export async function submitBatches(
   }
   const parts = partsOf(await idsOf({ target, count }))
   const batchIds: string[] = []
-  for (const [at, part] of parts.entries()) {
+  for (const [index, part] of parts.entries()) {
     batchIds.push(await submitBatch(request, { clusterIds: part }, part.length))
-    onProgress({ batchIds, rest: parts.slice(at + 1).flat() })
+    onProgress({ batchIds, rest: parts.slice(index + 1).flat() })
   }
   return batchIds
 }
@@ -89,11 +89,11 @@ async function submitBatch(request: BatchRequest, target: Target, expectedCount:
   } catch (error) {
     const { clusterIds } = target
     if (clusterIds === undefined || !isApiError(error, 'cluster_forbidden')) throw error
-    const existing = await existingIds(clusterIds)
-    const rest = clusterIds.filter((id) => existing.has(id))
+    const existingClusterIds = await existingIds(clusterIds)
+    const rest = clusterIds.filter((id) => existingClusterIds.has(id))
     if (rest.length === 0 || rest.length === clusterIds.length) throw error
-    const removed = clusterIds.filter((id) => !existing.has(id))
-    showToast('Removed clusters were skipped', removed.map(knownName).join(', '))
+    const removedIds = clusterIds.filter((id) => !existingClusterIds.has(id))
+    showToast('Removed clusters were skipped', removedIds.map(knownName).join(', '))
     return submitBatch(request, { clusterIds: rest }, rest.length)
   }
 }

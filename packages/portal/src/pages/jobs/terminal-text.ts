@@ -85,13 +85,13 @@ const styleChanges: Record<number, Style> = {
 function styleAfter(before: Style, parameters: string): Style {
   const codes = parameters.split(/[;:]/, 40).map(Number)
   let style = before
-  for (let at = 0; at < codes.length; at++) {
-    const code = codes[at] ?? 0
+  for (let index = 0; index < codes.length; index++) {
+    const code = codes[index] ?? 0
     if (code === 38 || code === 48) {
-      const hasIndex = codes[at + 1] === 5
-      const colour = hasIndex ? indexedColour(codes[at + 2] ?? 0) : nearestColour(codes.slice(at + 2, at + 5))
+      const hasIndex = codes[index + 1] === 5
+      const colour = hasIndex ? indexedColour(codes[index + 2] ?? 0) : nearestColour(codes.slice(index + 2, index + 5))
       style = { ...style, [code === 38 ? 'colour' : 'background']: colour }
-      at += hasIndex ? 2 : 4
+      index += hasIndex ? 2 : 4
     } else style = code === 0 ? {} : { ...style, ...(styleChanges[code] ?? basicColour(code)) }
   }
   return style
@@ -134,10 +134,10 @@ export function withMatches(segments: readonly Segment[], pattern: RegExp): (Seg
     const [start, end] = [from, from + segment.text.length]
     from = end
     const bounds = ranges.flat().filter((bound) => start < bound && bound < end)
-    return [start, ...bounds].map((cut, index) => ({
-      text: text.slice(cut, bounds[index] ?? end),
+    return [start, ...bounds].map((segmentStart, index) => ({
+      text: text.slice(segmentStart, bounds[index] ?? end),
       style: segment.style,
-      isMatch: ranges.some(([first, last]) => first <= cut && cut < last),
+      isMatch: ranges.some(([first, last]) => first <= segmentStart && segmentStart < last),
     }))
   })
 }

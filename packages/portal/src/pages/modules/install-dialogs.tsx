@@ -28,7 +28,7 @@ export function InstallDialog({
 }: InstallDialogProps) {
   const [allowed, setAllowed] = useState<string[]>([])
   const mayAllow = useHasPermission('users:admin')
-  const declared = release?.events ?? []
+  const declaredEvents = release?.events ?? []
   const verb = installed === undefined ? 'Install' : 'Upgrade'
   const install = async (version: string) => {
     const body = version === '' ? {} : { version }
@@ -68,10 +68,10 @@ export function InstallDialog({
           placeholder={release?.version ?? ''}
           hint={release ? `Defaults to the newest version, ${release.version}.` : 'Defaults to the newest version.'}
         />
-        {declared.length > 0 && mayAllow && installed === undefined && (
-          <EventChoices declared={declared} allowed={allowed} onChange={setAllowed} />
+        {declaredEvents.length > 0 && mayAllow && installed === undefined && (
+          <EventChoices declared={declaredEvents} allowed={allowed} onChange={setAllowed} />
         )}
-        {declared.length > 0 && installed && (
+        {declaredEvents.length > 0 && installed && (
           <p>Events that the new version declares in addition are not sent until you allow them in its details.</p>
         )}
       </Form>
@@ -96,9 +96,9 @@ export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
     onStarted(installation)
   }
   const install = async ({ imageRef = '', manifestUrl = '' }: FormValues) => {
-    const optional = manifestUrl.trim() === '' ? {} : { manifestUrl: manifestUrl.trim() }
+    const optionalFields = manifestUrl.trim() === '' ? {} : { manifestUrl: manifestUrl.trim() }
     const installation = await unwrap(
-      api.POST('/api/modules/install', { body: { imageRef: imageRef.trim(), ...optional } }),
+      api.POST('/api/modules/install', { body: { imageRef: imageRef.trim(), ...optionalFields } }),
     )
     void refreshModules()
     // For an upgrade, the user allows events in the details of the module.

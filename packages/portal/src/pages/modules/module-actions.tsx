@@ -31,26 +31,26 @@ export function ModuleActions({ entry, describedBy, showsAll = false, onStarted 
     void refreshModules()
     onStarted(jobId)
   }
-  const described = { 'aria-describedby': describedBy }
+  const descriptionAttributes = { 'aria-describedby': describedBy }
   return (
     <div className={styles['actions']}>
       {page !== undefined && installed && isServing(installed) && (
-        <ButtonLink to="/modules/$moduleId/$" params={page} icon={ExternalLink} {...described}>
+        <ButtonLink to="/modules/$moduleId/$" params={page} icon={ExternalLink} {...descriptionAttributes}>
           Open
         </ButtonLink>
       )}
       {mayInstall && isIdle && installed === undefined && (
-        <Button icon={Download} onClick={() => setOpenDialog('install')} {...described}>
+        <Button icon={Download} onClick={() => setOpenDialog('install')} {...descriptionAttributes}>
           Install
         </Button>
       )}
       {mayInstall && isIdle && installed && (showsAll || release?.updateAvailable) && (
-        <Button icon={ArrowUpCircle} onClick={() => setOpenDialog('install')} {...described}>
+        <Button icon={ArrowUpCircle} onClick={() => setOpenDialog('install')} {...descriptionAttributes}>
           {release?.updateAvailable ? `Upgrade to ${release.version}` : 'Install another version'}
         </Button>
       )}
       {mayInstall && isIdle && installed && showsAll && (
-        <Button icon={Trash2} onClick={() => setOpenDialog('uninstall')} {...described}>
+        <Button icon={Trash2} onClick={() => setOpenDialog('uninstall')} {...descriptionAttributes}>
           Uninstall
         </Button>
       )}

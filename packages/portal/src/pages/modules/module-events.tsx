@@ -41,7 +41,7 @@ export function ModuleEvents({ moduleId, declared }: { moduleId: string; declare
   const { data } = useQuery(organisationModulesQuery)
   const module = data?.items.find(({ id }) => id === moduleId)
   const allowed = module?.enabled ? module.events : []
-  const decide = (enabled: boolean) => setEvents(moduleId, enabled ? declared : [])
+  const decide = (isEnabled: boolean) => setEvents(moduleId, isEnabled ? declared : [])
   if (declared.length === 0) return null
   return (
     <section className={styles['part']} aria-label="Events">

@@ -8,15 +8,15 @@ export function ModuleFilters() {
   const { search = '', show = '' } = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })
   const change = (values: { search?: string; show?: string }) => {
-    const next = { search, show, ...values }
+    const nextValues = { search, show, ...values }
     void navigate({
       replace: true,
       resetScroll: false,
       search: ({ module, job }) => ({
         ...(module !== undefined && { module }),
         ...(job !== undefined && { job }),
-        ...(next.search !== '' && { search: next.search }),
-        ...(next.show !== '' && { show: next.show }),
+        ...(nextValues.search !== '' && { search: nextValues.search }),
+        ...(nextValues.show !== '' && { show: nextValues.show }),
       }),
     })
   }

@@ -25,10 +25,14 @@ export function ModulesPage() {
   const search = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })
   const { catalog, installed, entries } = useModules()
-  const openOperation = (module: string, job: string) => void navigate({ search: (old) => ({ ...old, module, job }) })
+  const openOperation = (module: string, job: string) =>
+    void navigate({ search: (previousSearch) => ({ ...previousSearch, module, job }) })
   const closeDetail = () =>
-    void navigate({ search: (old) => withoutUndefined({ search: old.search, show: old.show }), resetScroll: false })
-  const matching = entries.filter((entry) => matchesFilter(entry, search))
+    void navigate({
+      search: (previousSearch) => withoutUndefined({ search: previousSearch.search, show: previousSearch.show }),
+      resetScroll: false,
+    })
+  const matchingEntries = entries.filter((entry) => matchesFilter(entry, search))
   return (
     <Page
       title="Modules"
@@ -51,11 +55,11 @@ export function ModulesPage() {
         {() => (
           <Loaded query={catalog} what="the catalog">
             {() =>
-              matching.length > 0 ? (
+              matchingEntries.length > 0 ? (
                 <>
-                  <ModuleTable entries={matching.slice(0, shownLimit)} onStarted={openOperation} />
-                  {matching.length > shownLimit && (
-                    <p className={styles['quiet']}>{matching.length - shownLimit} more. Search to find them.</p>
+                  <ModuleTable entries={matchingEntries.slice(0, shownLimit)} onStarted={openOperation} />
+                  {matchingEntries.length > shownLimit && (
+                    <p className={styles['quiet']}>{matchingEntries.length - shownLimit} more. Search to find them.</p>
                   )}
                 </>
               ) : (

@@ -27,8 +27,8 @@ const keyIn = <Name extends string>(names: Record<Name, string>, value: string |
 const isKeyOf = <Name extends string>(names: Record<Name, string>, value: string | undefined): value is Name =>
   value !== undefined && Object.hasOwn(names, value)
 
-const optionsOf = (names: Record<string, string>, all: string) => [
-  { value: '', label: all },
+const optionsOf = (names: Record<string, string>, allLabel: string) => [
+  { value: '', label: allLabel },
   ...Object.entries(names).map(([value, label]) => ({ value, label })),
 ]
 

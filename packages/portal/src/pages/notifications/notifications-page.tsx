@@ -11,14 +11,14 @@ import { markRead, useNotifications } from './use-notifications.ts'
 export function NotificationsPage() {
   const filter = useFilter()
   const query = useNotifications(filter)
-  const unread = useUnreadCount()
+  const unreadCount = useUnreadCount()
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query
   return (
     <Page
       title="Notifications"
       lead="Events of the last 90 days."
       actions={
-        unread > 0 && (
+        unreadCount > 0 && (
           <Button icon={CheckCheck} onClick={() => void markRead('all')}>
             Mark all as read
           </Button>
@@ -27,7 +27,7 @@ export function NotificationsPage() {
     >
       <Filters />
       <p role="status" className="visually-hidden">
-        {unread} unread
+        {unreadCount} unread
       </p>
       <Loaded query={query} what="notifications">
         {({ items, totalCount }) =>

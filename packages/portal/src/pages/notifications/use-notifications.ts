@@ -71,8 +71,8 @@ function applyRead(selection: 'all' | readonly string[], unreadCount: number): v
     (before) =>
       before && { ...before, pages: before.pages.map((page) => ({ ...page, items: page.items.map(asRead) })) },
   )
-  const remaining = selection === 'all' ? 0 : Math.max(0, unreadCount - selection.length)
-  queries.setQueryData(summaryQuery.queryKey, (before) => before && { ...before, unreadCount: remaining })
+  const remainingCount = selection === 'all' ? 0 : Math.max(0, unreadCount - selection.length)
+  queries.setQueryData(summaryQuery.queryKey, (before) => before && { ...before, unreadCount: remainingCount })
 
   function asRead(item: Notification): Notification {
     return isAffected(item) ? { ...item, read: true } : item

@@ -54,8 +54,8 @@ export function OperationProgress({ jobId, title, after }: OperationProgressProp
 }
 
 function announcement({ status, steps = [] }: Operation): string {
-  const running = steps.find((step) => step.status === 'Running')
-  return running === undefined ? status : `${stepText(running.name)}: in progress`
+  const runningStep = steps.find((step) => step.status === 'Running')
+  return runningStep === undefined ? status : `${stepText(runningStep.name)}: in progress`
 }
 
 // For a failure, the code and the job id help to find the cause.

@@ -14,7 +14,7 @@ import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { pageRows } from '../../ui/use-pages.ts'
+import { rowsPerPage } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { CreateUser } from '../users/user-dialogs.tsx'
 import { EditQuotas } from '../users/quotas.tsx'
@@ -30,7 +30,7 @@ export const OrganisationsPage = () => (
 function OrganisationList() {
   const [isCreating, setIsCreating] = useState(false)
   const [newTenant, setNewTenant] = useState<Organisation>()
-  const [edited, setEdited] = useState<Organisation>()
+  const [editedOrganisation, setEditedOrganisation] = useState<Organisation>()
   const create = (
     <Button variant="primary" icon={Plus} onClick={() => setIsCreating(true)}>
       Create organisation
@@ -42,9 +42,11 @@ function OrganisationList() {
         label="Organisations"
         queryKey={['organisations', 'list']}
         fetchPage={(page, signal) =>
-          unwrap(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: pageRows } }, signal }))
+          unwrap(
+            api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: rowsPerPage } }, signal }),
+          )
         }
-        columns={columnsOf(setNewTenant, setEdited)}
+        columns={columnsOf(setNewTenant, setEditedOrganisation)}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 organisation' : `${total} organisations`)}
         empty={
@@ -54,7 +56,9 @@ function OrganisationList() {
         }
       />
       {isCreating && <CreateOrganisation onClose={() => setIsCreating(false)} onCreated={setNewTenant} />}
-      {edited && <EditQuotas organisation={edited} onClose={() => setEdited(undefined)} />}
+      {editedOrganisation && (
+        <EditQuotas organisation={editedOrganisation} onClose={() => setEditedOrganisation(undefined)} />
+      )}
       {newTenant && <CreateUser organisation={newTenant} onClose={() => setNewTenant(undefined)} />}
     </Page>
   )

@@ -53,7 +53,7 @@ export const withoutSecrets = (form: SetupForm): Record<(typeof storedFields)[nu
 /** Returns the initial values: stored values, or else values of the browser. */
 export function initialForm(storedValues: Record<string, unknown>): SetupForm {
   const { origin, protocol } = location
-  const blank: SetupForm = {
+  const blankForm: SetupForm = {
     platformName: '',
     timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     publicUrl: protocol === 'https:' ? origin : trialAddress,
@@ -62,7 +62,7 @@ export function initialForm(storedValues: Record<string, unknown>): SetupForm {
     adminPassword: '',
     initialAdminToken: '',
   }
-  return mergeValues(blank, Object.fromEntries(storedFields.map((name) => [name, storedValues[name]])))
+  return mergeValues(blankForm, Object.fromEntries(storedFields.map((name) => [name, storedValues[name]])))
 }
 
 export function mergeValues(form: SetupForm, values: Record<string, unknown>): SetupForm {
@@ -72,6 +72,6 @@ export function mergeValues(form: SetupForm, values: Record<string, unknown>): S
 
 /** Trims all values except the password, which may contain spaces. */
 export function toRequest(form: SetupForm): SetupForm {
-  const trimmed = Object.entries(form).map(([name, value]) => [name, value.trim()])
-  return { ...mergeValues(form, Object.fromEntries(trimmed)), adminPassword: form.adminPassword }
+  const trimmedEntries = Object.entries(form).map(([name, value]) => [name, value.trim()])
+  return { ...mergeValues(form, Object.fromEntries(trimmedEntries)), adminPassword: form.adminPassword }
 }

@@ -25,8 +25,8 @@ export const stepFrom = (name: StepName, offset: number): StepName => {
 }
 
 /** Returns the first incomplete step before the requested step, or else the requested step. */
-export function reachableStep(requested: string | undefined, form: SetupForm): StepName {
-  const place = indexOfStep(requested)
+export function reachableStep(requestedName: string | undefined, form: SetupForm): StepName {
+  const place = indexOfStep(requestedName)
   const isIncomplete = (fields: readonly (keyof SetupForm)[]) =>
     fields.some((name) => errorOf[name](form[name]) !== undefined)
   const incompleteStep = steps.slice(0, place).find(({ fields }) => isIncomplete(fields))
@@ -35,6 +35,6 @@ export function reachableStep(requested: string | undefined, form: SetupForm): S
 
 /** Returns the first step with a field that the platform has rejected, or undefined if it has rejected none. */
 export function rejectedStep({ details }: ApiError): StepName | undefined {
-  const rejected = new Set(details.map(({ path }) => path.split('/')[1]))
-  return steps.find(({ fields }) => fields.some((name) => rejected.has(name)))?.name
+  const rejectedFields = new Set(details.map(({ path }) => path.split('/')[1]))
+  return steps.find(({ fields }) => fields.some((name) => rejectedFields.has(name)))?.name
 }

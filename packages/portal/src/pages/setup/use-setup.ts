@@ -52,8 +52,8 @@ export function useSetup(): Setup {
   const [rejection, setRejection] = useState<{ step: StepName; error: unknown }>()
   const navigate = useNavigate()
   const { step: requestedStep } = useSearch({ from: '/setup' })
-  const requested = requestedStep ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
-  const step = reachableStep(requested, form)
+  const requestedName = requestedStep ?? (typeof draft['step'] === 'string' ? draft['step'] : undefined)
+  const step = reachableStep(requestedName, form)
   useStoredDraft(form, step)
 
   const show = (name: StepName) => navigate({ to: '/setup', search: { step: name } })
@@ -88,15 +88,15 @@ export function useSetup(): Setup {
       await (step === 'review' ? finish(newForm) : show(stepFrom(step, 1)))
     } catch (error) {
       if (isApiError(error, 'setup_already_complete')) return goToSignIn()
-      const rejected = error instanceof ApiError ? rejectedStep(error) : undefined
-      if (rejected === undefined || rejected === step) throw error
-      setRejection({ step: rejected, error })
-      await show(rejected)
+      const rejectedStepName = error instanceof ApiError ? rejectedStep(error) : undefined
+      if (rejectedStepName === undefined || rejectedStepName === step) throw error
+      setRejection({ step: rejectedStepName, error })
+      await show(rejectedStepName)
     }
   }
   return {
     step,
-    isRedirected: step !== requested && requested !== undefined,
+    isRedirected: step !== requestedName && requestedName !== undefined,
     form,
     passwordConfirmation,
     setPasswordConfirmation,

@@ -20,11 +20,11 @@ export async function recoverSession(href: string, showSignInPage: () => void): 
   const user = queries.getQueryData(meQuery.queryKey)
   // A user who was not signed in has no session that could end.
   if (user === undefined || href.startsWith('/sign-in')) return false
-  const current = await readUser()
-  if (current?.id === user.id) return true
-  if (hasInput()) return signInAgain(user, current, href)
+  const currentUser = await readUser()
+  if (currentUser?.id === user.id) return true
+  if (hasInput()) return signInAgain(user, currentUser, href)
   // All data of the previous user must be dropped.
-  if (current !== undefined) location.reload()
+  if (currentUser !== undefined) location.reload()
   else showSignInPage()
   return false
 }
@@ -33,11 +33,11 @@ interface User extends UserNames {
   id: string
 }
 
-async function signInAgain(user: User, current: User | undefined, href: string): Promise<boolean> {
+async function signInAgain(user: User, currentUser: User | undefined, href: string): Promise<boolean> {
   try {
     const { SignInAgain } = await import('./sign-in-again.tsx')
     await new Promise<void>((resolve) =>
-      overlay.show(<SignInAgain user={user} initialOther={current} returnTo={href} onSignedIn={resolve} />),
+      overlay.show(<SignInAgain user={user} initialOther={currentUser} returnTo={href} onSignedIn={resolve} />),
     )
     overlay.show(undefined)
     return true

@@ -25,9 +25,9 @@ interface SignInAgainProps {
 export function SignInAgain({ user, initialOther, returnTo, onSignedIn }: SignInAgainProps) {
   const [other, setOther] = useState(initialOther)
   const check = async () => {
-    const current = await readUser()
-    if (current?.id === user.id) onSignedIn()
-    else setOther(current)
+    const currentUser = await readUser()
+    if (currentUser?.id === user.id) onSignedIn()
+    else setOther(currentUser)
   }
   const onChange = useEffectEvent(() => void check())
   useEffect(() => onSessionChange(() => onChange()), [])

@@ -44,8 +44,8 @@ interface PasswordFormProps extends Pick<SignInState, 'signInWithPassword'> {
   username?: string
 }
 
-export function PasswordForm({ username: known, signInWithPassword }: PasswordFormProps) {
-  const element = useFirstField<HTMLDivElement>(known === undefined ? undefined : '[type=password]')
+export function PasswordForm({ username: knownUsername, signInWithPassword }: PasswordFormProps) {
+  const element = useFirstField<HTMLDivElement>(knownUsername === undefined ? undefined : '[type=password]')
   return (
     <div ref={element}>
       <Form
@@ -56,7 +56,7 @@ export function PasswordForm({ username: known, signInWithPassword }: PasswordFo
         <TextField
           name="username"
           label="User name"
-          defaultValue={known}
+          defaultValue={knownUsername}
           autoComplete="username"
           autoCapitalize="none"
           spellCheck={false}
@@ -85,7 +85,7 @@ export function Providers({ returnTo }: { returnTo: string | undefined }) {
   if (error !== null && data === undefined) return <ErrorNote error={error} onRetry={() => void refetch()} />
   const items = data?.items ?? []
   const directories = items.filter(({ authorizeUrl }) => authorizeUrl === undefined)
-  const startable = items.flatMap((choice) => {
+  const startableOptions = items.flatMap((choice) => {
     const url = startUrl(choice, returnTo, publicUrl)
     return url === undefined ? [] : [{ ...choice, url }]
   })
@@ -96,11 +96,11 @@ export function Providers({ returnTo }: { returnTo: string | undefined }) {
           Accounts of {directories.map(({ displayName }) => displayName).join(', ')} sign in here too.
         </p>
       )}
-      {startable.length > 0 && (
+      {startableOptions.length > 0 && (
         <>
           <p className={styles['or']}>or</p>
           <div className={styles['providers']}>
-            {startable.map(({ id, displayName, url }) => (
+            {startableOptions.map(({ id, displayName, url }) => (
               <Button key={id} onClick={() => unload(() => location.assign(url))}>
                 Continue with {displayName}
               </Button>

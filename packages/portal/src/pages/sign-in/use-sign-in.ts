@@ -93,6 +93,6 @@ const timeFormat = new Intl.DateTimeFormat(language, { timeStyle: 'medium' })
 // Adds the time of the next possible attempt to a rate limit error. Returns other errors unchanged.
 export function withTimeToRetry(error: unknown): unknown {
   if (!isApiError(error, 'rate_limited') || error.retryAfterSeconds === undefined) return error
-  const at = timeFormat.format(Date.now() + error.retryAfterSeconds * 1000)
-  return withMessage(error, `Too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${at}.`)
+  const timeText = timeFormat.format(Date.now() + error.retryAfterSeconds * 1000)
+  return withMessage(error, `Too many attempts. Try again in ${error.retryAfterSeconds} seconds, at ${timeText}.`)
 }

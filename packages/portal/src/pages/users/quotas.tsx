@@ -36,8 +36,8 @@ export function Usage({ onClose }: { onClose: () => void }) {
 export function EditQuotas({ organisation, onClose }: { organisation: Schemas['Organisation']; onClose: () => void }) {
   const queries = useQueryClient()
   const save = async (values: FormValues) => {
-    const entered = resources.map(([name]) => [name, values[name] ? Number(values[name]) : null] as const)
-    const quotas = Object.fromEntries(entered.filter(([name, value]) => value !== organisation.quotas[name]))
+    const enteredQuotas = resources.map(([name]) => [name, values[name] ? Number(values[name]) : null] as const)
+    const quotas = Object.fromEntries(enteredQuotas.filter(([name, value]) => value !== organisation.quotas[name]))
     const params = { path: { id: organisation.id } }
     await unwrap(api.PATCH('/api/v1/platform/organisations/{id}', { params, body: { quotas } }))
     showToast(`Quotas of ${organisation.name} saved`)

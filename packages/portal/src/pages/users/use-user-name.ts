@@ -6,7 +6,7 @@ import { api, unwrap } from '../../api/client.ts'
 import type { Completion } from '../../ui/completion.ts'
 
 const maxPages = 5
-const staleTime = 60_000
+const staleTimeMs = 60_000
 
 interface Person {
   id: string
@@ -25,7 +25,7 @@ function usePeople(): Person[] | undefined {
     queryKey: ['users', 'people'],
     enabled: mayReadUsers,
     queryFn: ({ signal }) => loadPeople(signal),
-    staleTime,
+    staleTime: staleTimeMs,
     retry: false,
   })
   if (data === undefined) return mayReadUsers && error === null ? undefined : [me]
@@ -46,25 +46,25 @@ export const useUsername = (userId: string | undefined): string | undefined =>
 export function useUserName(userId: string): string | undefined {
   const people = usePeople()
   const mayReadUsers = useHasPermission('users:admin')
-  const known = people?.find(({ id }) => id === userId)
-  const { data: older } = useQuery({
+  const knownPerson = people?.find(({ id }) => id === userId)
+  const { data: loadedName } = useQuery({
     queryKey: ['users', 'people', userId],
-    enabled: mayReadUsers && people !== undefined && known === undefined && userId.startsWith('user_'),
+    enabled: mayReadUsers && people !== undefined && knownPerson === undefined && userId.startsWith('user_'),
     queryFn: async ({ signal }) =>
       nameOf(await unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: userId } }, signal }))),
-    staleTime,
+    staleTime: staleTimeMs,
     retry: false,
   })
-  return known === undefined ? older : nameOf(known)
+  return knownPerson === undefined ? loadedName : nameOf(knownPerson)
 }
 
 /** Returns the completions of a field for a user name, and a function that finds the id of a user name. */
 export function usePersonCompletions(text: string): { completions: Completion[]; idOf: (username: string) => string } {
   const people = usePeople() ?? []
   const term = text.trim().toLowerCase()
-  const matching = people.filter((person) => nameOf(person).toLowerCase().includes(term))
+  const matchingPeople = people.filter((person) => nameOf(person).toLowerCase().includes(term))
   return {
-    completions: matching.map((person) => ({
+    completions: matchingPeople.map((person) => ({
       text: person.username,
       label: person.username,
       ...(person.displayName !== undefined && { hint: person.displayName }),

@@ -14,7 +14,7 @@ interface Action {
   label: string
   title: (username: string) => string
   description: string
-  done: (username: string) => string
+  doneText: (username: string) => string
   send: (id: string) => Promise<unknown>
 }
 
@@ -25,21 +25,21 @@ const actions = {
     label: 'End sessions',
     title: (username) => `End all sessions of ${username}?`,
     description: 'The user can change nothing from now on and is signed out within a minute. API tokens stay valid.',
-    done: (username) => `The sessions of ${username} have ended`,
+    doneText: (username) => `The sessions of ${username} have ended`,
     send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}/sessions', params(id))),
   },
   revokeTokens: {
     label: 'Revoke API tokens',
     title: (username) => `Revoke all API tokens of ${username}?`,
     description: 'Programs that use them lose access immediately.',
-    done: (username) => `The API tokens of ${username} are revoked`,
+    doneText: (username) => `The API tokens of ${username} are revoked`,
     send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}/tokens', params(id))),
   },
   remove: {
     label: 'Remove',
     title: (username) => `Remove ${username}?`,
     description: 'Ends sessions and revokes API tokens. The audit trail keeps the user’s actions.',
-    done: (username) => `${username} was removed`,
+    doneText: (username) => `${username} was removed`,
     send: (id) => expectNoBody(api.DELETE('/api/v1/users/{id}', params(id))),
   },
 } as const satisfies Record<string, Action>
@@ -49,12 +49,12 @@ export function UserActions({ user, onEdit }: { user: User; onEdit: () => void }
   const name = nameOf(user)
   const [openAction, setOpenAction] = useState<keyof typeof actions>()
   const queries = useQueryClient()
-  const confirm = async ({ send, done }: Action) => {
+  const confirm = async ({ send, doneText }: Action) => {
     await send(id)
-    showToast(done(name))
+    showToast(doneText(name))
     await queries.invalidateQueries({ queryKey: ['users'] })
   }
-  const open = (next: keyof typeof actions) => () => setOpenAction(next)
+  const open = (action: keyof typeof actions) => () => setOpenAction(action)
   const action = openAction && actions[openAction]
   return (
     <>

@@ -39,8 +39,8 @@ function WebhookForm({ onCreated }: { onCreated: (secret: string) => void }) {
     if (events.length === 0) return false
     const text = selector.trim()
     const body = { url, events: subscriptionsOf(events), ...(text !== '' && { selector: text }) }
-    const created = await unwrap(api.POST('/api/v1/webhooks', { body }))
-    onCreated(created.secret)
+    const createdWebhook = await unwrap(api.POST('/api/v1/webhooks', { body }))
+    onCreated(createdWebhook.secret)
     await queries.invalidateQueries({ queryKey: webhooksKey })
     return true
   }

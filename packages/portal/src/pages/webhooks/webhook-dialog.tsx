@@ -71,8 +71,8 @@ function WebhookView({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
     await queries.invalidateQueries({ queryKey: webhooksKey, exact: true })
   }
   const rotate = async () => {
-    const rotated = await unwrap(api.POST('/api/v1/webhooks/{id}/rotate-secret', { params }))
-    setSecret(rotated.secret)
+    const rotatedWebhook = await unwrap(api.POST('/api/v1/webhooks/{id}/rotate-secret', { params }))
+    setSecret(rotatedWebhook.secret)
     await queries.invalidateQueries({ queryKey: webhooksKey, exact: true })
   }
   const test = async () => {

@@ -15,8 +15,8 @@ interface EventChoiceProps {
   problem: string | undefined
 }
 
-export const eventsProblem = (chosen: readonly string[]): string | undefined =>
-  chosen.length === 0 ? 'Choose at least one event.' : undefined
+export const eventsProblem = (chosenEvents: readonly string[]): string | undefined =>
+  chosenEvents.length === 0 ? 'Choose at least one event.' : undefined
 
 export function subscriptionText(name: string): string {
   if (name === allEvents) return 'All events'
@@ -50,7 +50,7 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
         label={label}
         checked={isIncluded || chosen.includes(name)}
         disabled={isIncluded}
-        onChange={(checked) => toggle(name, checked)}
+        onChange={(isChecked) => toggle(name, isChecked)}
       />
     )
   }
@@ -83,8 +83,8 @@ export function EventChoice({ chosen, onChange, problem }: EventChoiceProps) {
 }
 
 // A selected area replaces its individual events.
-function withChoice(chosen: readonly string[], name: string, isChosen: boolean): string[] {
-  const others = chosen.filter((each) => each !== name)
+function withChoice(chosenEvents: readonly string[], name: string, isChosen: boolean): string[] {
+  const others = chosenEvents.filter((each) => each !== name)
   if (!isChosen) return others
   if (name === allEvents) return [allEvents]
   const area = name.endsWith('.*') ? name.slice(0, -1) : undefined

@@ -44,15 +44,15 @@ const slotNames = (slots: readonly Record<string, unknown>[]): string[] =>
 
 /** Returns the same text for equal slots, regardless of the order of slots and members. */
 const canonicalText = (slots: readonly Record<string, unknown>[]): string =>
-  JSON.stringify(slots.map((slot) => JSON.stringify(Object.entries(slot).toSorted(byName))).toSorted())
+  JSON.stringify(slots.map((slot) => JSON.stringify(Object.entries(slot).toSorted(compareByName))).toSorted())
 
-const byName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
+const compareByName = ([a]: [string, unknown], [b]: [string, unknown]): number => (a < b ? -1 : 1)
 
 function missingNames<Named>(
-  declared: readonly Named[],
-  present: readonly Named[],
+  declaredItems: readonly Named[],
+  presentItems: readonly Named[],
   nameOf: (named: Named) => string,
 ): string[] {
-  const names = new Set(present.map(nameOf))
-  return declared.map(nameOf).filter((name) => !names.has(name))
+  const names = new Set(presentItems.map(nameOf))
+  return declaredItems.map(nameOf).filter((name) => !names.has(name))
 }

@@ -35,12 +35,12 @@ export async function deliverEvents(
     const { message } = response
     return { handled: [], failed: events.map((event) => ({ id: event.id, message })), problem: message, published }
   }
-  const handled = new Set(response.body.handled)
+  const handledIds = new Set(response.body.handled)
   const messages = new Map(response.body.failed.map((failure) => [failure.id, sanitize(failure.message)]))
-  const failed = events.filter((event) => !handled.has(event.id))
+  const failedEvents = events.filter((event) => !handledIds.has(event.id))
   return {
-    handled: events.flatMap((event) => (handled.has(event.id) ? [event.id] : [])),
-    failed: failed.map((event) => ({ id: event.id, message: messages.get(event.id) ?? 'No reason reported.' })),
+    handled: events.flatMap((event) => (handledIds.has(event.id) ? [event.id] : [])),
+    failed: failedEvents.map((event) => ({ id: event.id, message: messages.get(event.id) ?? 'No reason reported.' })),
     published,
   }
 }

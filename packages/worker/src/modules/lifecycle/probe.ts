@@ -52,7 +52,7 @@ export async function probe(
     const startedAtMs = performance.now()
     const response = await request(path)
     const { status, description } =
-      typeof response === 'string' ? unhealthy(response) : healthOf(response.status, jsonOf(response))
+      typeof response === 'string' ? unhealthyResponse(response) : healthOf(response.status, jsonOf(response))
     const durationMs = Math.round(performance.now() - startedAtMs)
     return { name, status, tags, description: sanitize(description ?? '', 500), durationMs, checkedAtMs: now() }
   }
@@ -64,12 +64,12 @@ export async function probe(
 
 const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-const unhealthy = (description: string): HealthResponse => ({ status: 'Unhealthy', description })
+const unhealthyResponse = (description: string): HealthResponse => ({ status: 'Unhealthy', description })
 
 /** Returns the health in a response. A module without the SDK may report it with the status alone. */
 function healthOf(status: number, content: unknown): HealthResponse {
   const { data } = Health.safeParse(content)
-  if (!isSuccess(status)) return unhealthy(data?.description ?? `It returned ${status}.`)
+  if (!isSuccess(status)) return unhealthyResponse(data?.description ?? `It returned ${status}.`)
   return data
     ? { status: data.status, ...(data.description !== undefined && { description: data.description }) }
     : { status: 'Healthy' }

@@ -41,9 +41,9 @@ const maxTextLength = 200
 const maxDepth = 16
 
 /** Returns the allowed events of a module: those of its own types, within the limits for number and size. */
-export function ownEvents(moduleId: string, published: readonly PublishedEvent[]): ModuleEvent[] {
-  const events = published.slice(0, publishedLimits.events).flatMap((event) => ownEvent(moduleId, event))
-  const rejectedCount = published.length - events.length
+export function ownEvents(moduleId: string, publishedEvents: readonly PublishedEvent[]): ModuleEvent[] {
+  const events = publishedEvents.slice(0, publishedLimits.events).flatMap((event) => ownEvent(moduleId, event))
+  const rejectedCount = publishedEvents.length - events.length
   if (rejectedCount > 0) log('warn', 'Module published a disallowed event', { moduleId, rejected: rejectedCount })
   return events
 }
@@ -69,10 +69,10 @@ export interface PublishContext {
 
 export async function recordPublished(
   { id: moduleId, organisationId }: Pick<ModuleRecord, 'id' | 'organisationId'>,
-  published: readonly PublishedEvent[],
+  publishedEvents: readonly PublishedEvent[],
   { atMs, name }: PublishContext,
 ): Promise<void> {
-  const events = ownEvents(moduleId, published)
+  const events = ownEvents(moduleId, publishedEvents)
   if (events.length === 0) return
   const id = derivedId('evt', atMs, moduleId, name)
   await commit(system(organisationId), { writes: [], events, id })

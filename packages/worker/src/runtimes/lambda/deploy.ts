@@ -36,15 +36,16 @@ async function publish(control: ModuleLambdaContext, spec: DeploymentSpec, until
   const { id, moduleId } = spec
   const functionName = functionNameOf(control.prefix, moduleId)
   const environment = environmentOf(spec, await control.tokenOf(id))
-  const desired = { functionName, id, moduleId, environment, imageUri: await copyImage(control.images, spec) }
+  const desiredState = { functionName, id, moduleId, environment, imageUri: await copyImage(control.images, spec) }
   let hasChanged = false
   for (;;) {
-    const current = await findFunction(control, functionName)
-    if (current !== undefined && hasChanged) requireSuccess(current)
+    const currentState = await findFunction(control, functionName)
+    if (currentState !== undefined && hasChanged) requireSuccess(currentState)
     try {
-      if (current !== undefined && isReached(current, desired)) return await publishLatest(control, desired, current)
-      if (!isBusy(current)) await reconcile(control, desired, current)
-      hasChanged ||= !isBusy(current)
+      if (currentState !== undefined && isReached(currentState, desiredState))
+        return await publishLatest(control, desiredState, currentState)
+      if (!isBusy(currentState)) await reconcile(control, desiredState, currentState)
+      hasChanged ||= !isBusy(currentState)
     } catch (error) {
       if (!isConflict(error)) throw error
       const version = await publishedVersion(control, functionName, id)
@@ -56,10 +57,10 @@ async function publish(control: ModuleLambdaContext, spec: DeploymentSpec, until
 
 async function whenActive(control: ModuleLambdaContext, name: string, version: string, untilMs: number): Promise<void> {
   for (;;) {
-    const current = await findFunction(control, name, version)
-    if (current === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
-    if (hasFailed(current)) requireSuccess(current)
-    if (!isBusy(current)) return
+    const currentState = await findFunction(control, name, version)
+    if (currentState === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
+    if (hasFailed(currentState)) requireSuccess(currentState)
+    if (!isBusy(currentState)) return
     await pauseUntil(control, name, untilMs)
   }
 }

@@ -18,54 +18,54 @@ export interface DesiredState {
   environment: Record<string, string>
 }
 
-export const isBusy = (current: FunctionState | undefined): boolean =>
-  current?.configuration.State === 'Pending' || current?.configuration.LastUpdateStatus === 'InProgress'
+export const isBusy = (currentState: FunctionState | undefined): boolean =>
+  currentState?.configuration.State === 'Pending' || currentState?.configuration.LastUpdateStatus === 'InProgress'
 
 /** Whether the last creation or change has failed and no other is in progress. */
-export function hasFailed(current: FunctionState): boolean {
-  const { State, LastUpdateStatus } = current.configuration
-  return !isBusy(current) && (State === 'Failed' || LastUpdateStatus === 'Failed')
+export function hasFailed(currentState: FunctionState): boolean {
+  const { State, LastUpdateStatus } = currentState.configuration
+  return !isBusy(currentState) && (State === 'Failed' || LastUpdateStatus === 'Failed')
 }
 
-export const isReached = (current: FunctionState, { imageUri, id }: DesiredState): boolean =>
-  !isBusy(current) &&
-  !hasFailed(current) &&
-  current.imageUri === imageUri &&
-  deploymentIdIn(current.configuration) === id
+export const isReached = (currentState: FunctionState, { imageUri, id }: DesiredState): boolean =>
+  !isBusy(currentState) &&
+  !hasFailed(currentState) &&
+  currentState.imageUri === imageUri &&
+  deploymentIdIn(currentState.configuration) === id
 
 /**
  * Throws `RuntimeError` (`refused`) if the last change has failed. During publication, it is called only after a change
  * by this attempt, because an earlier failure may have another cause.
  */
-export function requireSuccess(current: FunctionState): void {
-  if (!hasFailed(current)) return
-  const { StateReason, LastUpdateStatusReason = StateReason } = current.configuration
+export function requireSuccess(currentState: FunctionState): void {
+  if (!hasFailed(currentState)) return
+  const { StateReason, LastUpdateStatusReason = StateReason } = currentState.configuration
   throw new RuntimeError('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'no reason reported'}`)
 }
 
 /** Performs only the next step, because Lambda applies one change at a time: the function, its code, its settings. */
 export async function reconcile(
   control: ModuleLambdaContext,
-  desired: DesiredState,
-  current: FunctionState | undefined,
+  desiredState: DesiredState,
+  currentState: FunctionState | undefined,
 ): Promise<void> {
   const { client } = control
-  const { functionName: FunctionName, imageUri: ImageUri } = desired
-  if (current === undefined) return createFunction(control, desired)
-  const { RevisionId } = current.configuration
-  if (current.imageUri !== ImageUri || hasFailed(current)) {
+  const { functionName: FunctionName, imageUri: ImageUri } = desiredState
+  if (currentState === undefined) return createFunction(control, desiredState)
+  const { RevisionId } = currentState.configuration
+  if (currentState.imageUri !== ImageUri || hasFailed(currentState)) {
     const Architectures = architecturesOf(control)
     await client.send(new UpdateFunctionCodeCommand({ FunctionName, ImageUri, Architectures, RevisionId }))
     return
   }
-  await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, desired), RevisionId }))
+  await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, desiredState), RevisionId }))
 }
 
-async function createFunction(control: ModuleLambdaContext, desired: DesiredState): Promise<void> {
-  const { imageUri: ImageUri, moduleId } = desired
+async function createFunction(control: ModuleLambdaContext, desiredState: DesiredState): Promise<void> {
+  const { imageUri: ImageUri, moduleId } = desiredState
   await control.client.send(
     new CreateFunctionCommand({
-      ...settingsOf(control, desired),
+      ...settingsOf(control, desiredState),
       PackageType: 'Image',
       Code: { ImageUri },
       Architectures: architecturesOf(control),
@@ -91,12 +91,12 @@ const architecturesOf = ({ images }: ModuleLambdaContext): ('arm64' | 'x86_64')[
 /** Publishes exactly the revision that was read: Lambda refuses if it has changed. */
 export async function publishLatest(
   control: ModuleLambdaContext,
-  desired: DesiredState,
+  desiredState: DesiredState,
   { configuration }: FunctionState,
 ): Promise<string> {
   const { RevisionId, CodeSha256 } = configuration
-  const Description = descriptionOf(desired.id)
-  const { functionName: FunctionName } = desired
+  const Description = descriptionOf(desiredState.id)
+  const { functionName: FunctionName } = desiredState
   const response = await control.client.send(
     new PublishVersionCommand({ FunctionName, Description, RevisionId, CodeSha256 }),
   )

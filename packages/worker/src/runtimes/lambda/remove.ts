@@ -31,14 +31,15 @@ export async function removeDeployment(control: ModuleLambdaContext, deployment:
 
 async function removeNow(control: ModuleLambdaContext, deployment: Deployment): Promise<void> {
   const { functionName } = parseHandle(deployment)
-  const current = await findVersions(control, functionName)
+  const currentVersions = await findVersions(control, functionName)
   const isOfDeployment = (version: FunctionConfiguration) => deploymentIdIn(version) === deployment.id
-  for (const version of current.published.filter(isOfDeployment)) await remove(control, functionName, version.Version)
-  const remaining = {
-    latest: current.latest,
-    published: current.published.filter((version) => !isOfDeployment(version)),
+  for (const version of currentVersions.published.filter(isOfDeployment))
+    await remove(control, functionName, version.Version)
+  const remainingVersions = {
+    latest: currentVersions.latest,
+    published: currentVersions.published.filter((version) => !isOfDeployment(version)),
   }
-  await removeRemaining(control, deployment, remaining)
+  await removeRemaining(control, deployment, remainingVersions)
 }
 
 /** `$LATEST` belongs to this deployment, to none, or to one in progress that needs the function. */

@@ -83,11 +83,11 @@ async function findVersion(work: Work, name: string, release: InstalledRelease):
  */
 async function belongsTo(work: Work, name: string, number: string, release: InstalledRelease): Promise<boolean> {
   if (release.digest !== undefined) return (await findVersion(work, name, release)) === number
-  const current = await getFunction(work.control, lambdaNameOf(work.control.prefix, name), number)
-  return releaseIn(current.configuration) === undefined
+  const currentFunction = await getFunction(work.control, lambdaNameOf(work.control.prefix, name), number)
+  return releaseIn(currentFunction.configuration) === undefined
 }
 
-const foreignVersion = (name: string, number: string) =>
+const foreignVersionError = (name: string, number: string) =>
   new TargetError(`${name} uses version ${number}, which belongs to another release. It is left unchanged.`, {
     isFinal: true,
   })
@@ -114,10 +114,10 @@ async function forEachInOrder(
 async function shift(work: Work, release: InstalledRelease, weight: number, isBack = false): Promise<void> {
   await forEachInOrder(work.control.names, isBack || weight < 1 ? 'first' : 'last', async (name) => {
     const share = isSingleVersion(name) ? Math.floor(weight) : weight
-    const next = await requireVersion(work, name, release)
-    const { main } = await work.aliases.cached(name)
-    if (main === next) return
-    await work.aliases.move(name, share === 0 ? { main, weight: 0 } : { main, other: next, weight: share })
+    const nextVersion = await requireVersion(work, name, release)
+    const { main } = await work.aliases.readCached(name)
+    if (main === nextVersion) return
+    await work.aliases.move(name, share === 0 ? { main, weight: 0 } : { main, other: nextVersion, weight: share })
   })
 }
 
@@ -149,14 +149,14 @@ async function revert(work: Work, release: InstalledRelease, before: InstalledRe
       }
     })
   await forEachFunction(async (name) => {
-    const { main } = await aliases.cached(name)
+    const { main } = await aliases.readCached(name)
     if (main !== (await findVersion(work, name, release))) return
     await aliases.move(name, { main: await requireVersion(work, name, before), weight: 0 })
   })
   await forEachFunction(async (name) => {
-    const { main } = await aliases.cached(name)
+    const { main } = await aliases.readCached(name)
     await aliases.move(name, { main, weight: 0 })
-    if (!(await belongsTo(work, name, main, before))) throw foreignVersion(name, main)
+    if (!(await belongsTo(work, name, main, before))) throw foreignVersionError(name, main)
   })
   if (errors.length > 0) throw errors[0]
 }

@@ -12,9 +12,9 @@ export interface AliasState {
 
 /** The functions' aliases as one update attempt has read and written them, to detect changes by others. */
 export interface AliasStates {
-  cached: (name: string) => Promise<AliasState>
+  readCached: (name: string) => Promise<AliasState>
   /** Reads the alias regardless of the cache. */
-  fresh: (name: string) => Promise<AliasState>
+  readFresh: (name: string) => Promise<AliasState>
   /** Moves an alias. Throws a final `TargetError` if others have changed it. */
   move: (name: string, to: AliasState) => Promise<void>
 }
@@ -30,8 +30,8 @@ export function createAliasStates(control: AliasControl): AliasStates {
     return alias
   }
   return {
-    cached: async (name) => stateOf(await readCached(name)),
-    fresh: async (name) => {
+    readCached: async (name) => stateOf(await readCached(name)),
+    readFresh: async (name) => {
       const alias = await read(name)
       if (!cache.has(name)) cache.set(name, alias)
       return stateOf(alias)
@@ -46,16 +46,16 @@ export function createAliasStates(control: AliasControl): AliasStates {
         cache.set(name, await client.send(new UpdateAliasCommand(input)))
       } catch (error) {
         if (!isAws(error, 'PreconditionFailedException')) throw error
-        const current = await read(name)
+        const currentState = await read(name)
         // If the alias already has the requested state, only the response to an earlier try was lost.
-        if (!isEqual(stateOf(current), to)) throw movedByOthers(`${FunctionName}:${Name}`)
-        cache.set(name, current)
+        if (!isEqual(stateOf(currentState), to)) throw movedByOthersError(`${FunctionName}:${Name}`)
+        cache.set(name, currentState)
       }
     },
   }
 }
 
-const movedByOthers = (alias: string) =>
+const movedByOthersError = (alias: string) =>
   new TargetError(`The alias ${alias} was changed outside of this update. It is left unchanged.`, { isFinal: true })
 
 function stateOf({ FunctionVersion: main = '', RoutingConfig }: AliasConfiguration): AliasState {

@@ -63,8 +63,8 @@ export async function pollUntil<Found>(
 ): Promise<Found> {
   const endMs = performance.now() + timeoutMs
   for (let pauseMs = pollMs / 8; ; pauseMs = Math.min(pollMs, pauseMs * 2)) {
-    const found = await read()
-    if (found !== undefined) return found
+    const foundValue = await read()
+    if (foundValue !== undefined) return foundValue
     if (performance.now() > endMs) throw new TargetError(`${description} is not ready after ${timeoutMs / 1000} s.`)
     await delay(pauseMs)
   }

@@ -37,15 +37,15 @@ interface ServingFunction extends AliasState {
 export async function servingRelease(control: AliasControl, aliases: AliasStates): Promise<InstalledRelease> {
   const states: ServingFunction[] = []
   await forEachLimit(maxConcurrentCalls, control.names, async (name) => {
-    const state = await aliases.fresh(name)
+    const state = await aliases.readFresh(name)
     states.push({ ...state, name, release: await releaseOf(control, name, state.main) })
   })
-  const known = states.filter(({ release }) => release !== undefined)
-  const releases = new Set(known.map(({ release }) => `${release?.version} ${release?.digest}`))
-  const [first] = releases.size <= 1 ? known : known.filter(({ other }) => other !== undefined)
-  if (first?.release !== undefined) return first.release
-  if (known.length === 0) return { version: 'unknown' }
-  const descriptions = known.map(({ name, release }) => `${name} ${release?.version}`)
+  const knownStates = states.filter(({ release }) => release !== undefined)
+  const releases = new Set(knownStates.map(({ release }) => `${release?.version} ${release?.digest}`))
+  const [firstState] = releases.size <= 1 ? knownStates : knownStates.filter(({ other }) => other !== undefined)
+  if (firstState?.release !== undefined) return firstState.release
+  if (knownStates.length === 0) return { version: 'unknown' }
+  const descriptions = knownStates.map(({ name, release }) => `${name} ${release?.version}`)
   throw new TargetError(`The functions are of different releases: ${descriptions.join(', ').slice(0, 400)}.`, {
     isFinal: true,
   })
@@ -73,8 +73,8 @@ export async function findVersionNumber(
   const label = labelOf(release)
   const versions = await newestVersions(control, cloudName)
   if (label !== undefined) return versions.find(({ Description }) => Description === label)?.Version
-  const deployed = versions.filter((version) => releaseIn(version) === undefined).slice(0, maxDeployedVersions)
-  for (const { Version = '' } of deployed) {
+  const deployedVersions = versions.filter((version) => releaseIn(version) === undefined).slice(0, maxDeployedVersions)
+  for (const { Version = '' } of deployedVersions) {
     if ((await reportedVersion(control, cloudName, Version)) === release.version) return Version
   }
   return undefined
@@ -102,11 +102,12 @@ export async function publish(control: AliasControl, release: StagedRelease, nam
   const cloudName = lambdaNameOf(control.prefix, name)
   const number = (await findVersionNumber(control, cloudName, release)) ?? (await publishNew(control, release, name))
   await pollUntil(control, `${cloudName}:${number}`, async () => {
-    const { configuration: current } = await getFunction(control, cloudName, number)
-    if (current.State === 'Failed') throw brokenCode(cloudName, current)
+    const { configuration: versionState } = await getFunction(control, cloudName, number)
+    if (versionState.State === 'Failed') throw brokenCodeError(cloudName, versionState)
     // Lambda deactivates a version that was not called for weeks. The next call fails and reactivates it.
-    if (current.State === 'Inactive') await invokeVersion(control, cloudName, number, probeEvent).catch(() => undefined)
-    return current.State === 'Pending' || current.State === 'Inactive' ? undefined : current
+    if (versionState.State === 'Inactive')
+      await invokeVersion(control, cloudName, number, probeEvent).catch(() => undefined)
+    return versionState.State === 'Pending' || versionState.State === 'Inactive' ? undefined : versionState
   })
   return number
 }
@@ -117,18 +118,20 @@ async function publishNew(control: AliasControl, release: StagedRelease, name: s
   const Description = labelOf(release)
   const ZipFile = await release.fetchFunction(name)
   const CodeSha256 = createHash('sha256').update(ZipFile).digest('base64')
-  const latest = await pollUntil(control, FunctionName, () =>
+  const latestConfiguration = await pollUntil(control, FunctionName, () =>
     latestWith(control, FunctionName, { ZipFile, CodeSha256 }),
   )
   // Publishes exactly the revision that was read: Lambda refuses if it has changed.
-  const { RevisionId } = latest
-  const published = await control.client.send(
+  const { RevisionId } = latestConfiguration
+  const publishedVersion = await control.client.send(
     new PublishVersionCommand({ FunctionName, CodeSha256, RevisionId, Description }),
   )
-  if (published.Version === undefined || published.Description !== Description) {
-    throw new TargetError(`${FunctionName} has this code already, as ${published.Description}.`, { isFinal: true })
+  if (publishedVersion.Version === undefined || publishedVersion.Description !== Description) {
+    throw new TargetError(`${FunctionName} has this code already, as ${publishedVersion.Description}.`, {
+      isFinal: true,
+    })
   }
-  return published.Version
+  return publishedVersion.Version
 }
 
 /** Changes the code if necessary. Returns the function once it has the code, and undefined during the change. */
@@ -137,14 +140,14 @@ async function latestWith(
   FunctionName: string,
   { ZipFile, CodeSha256 }: { ZipFile: Uint8Array; CodeSha256: string },
 ): Promise<FunctionConfiguration | undefined> {
-  const { configuration: current } = await getFunction(control, FunctionName)
-  const isBusy = current.State === 'Pending' || current.LastUpdateStatus === 'InProgress'
+  const { configuration: functionState } = await getFunction(control, FunctionName)
+  const isBusy = functionState.State === 'Pending' || functionState.LastUpdateStatus === 'InProgress'
   if (isBusy) return undefined
-  if (current.CodeSha256 === CodeSha256) {
-    if (current.LastUpdateStatus === 'Failed') throw brokenCode(FunctionName, current)
-    return current
+  if (functionState.CodeSha256 === CodeSha256) {
+    if (functionState.LastUpdateStatus === 'Failed') throw brokenCodeError(FunctionName, functionState)
+    return functionState
   }
-  const { RevisionId } = current
+  const { RevisionId } = functionState
   try {
     await control.client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile, RevisionId }))
   } catch (error) {
@@ -155,20 +158,20 @@ async function latestWith(
   return undefined
 }
 
-const brokenCode = (name: string, { StateReason, LastUpdateStatusReason }: FunctionConfiguration) =>
+const brokenCodeError = (name: string, { StateReason, LastUpdateStatusReason }: FunctionConfiguration) =>
   new TargetError(`Lambda cannot run ${name}: ${LastUpdateStatusReason ?? StateReason}`, { isFinal: true })
 
 /**
- * Removes the versions of all updates except those of the `retained` releases. If this fails, the next update removes
+ * Removes the versions of all updates except those of the retained releases. If this fails, the next update removes
  * them.
  */
 export async function pruneVersions(
   control: AliasControl,
   name: string,
-  retained: readonly InstalledRelease[],
+  retainedReleases: readonly InstalledRelease[],
 ): Promise<void> {
   const FunctionName = lambdaNameOf(control.prefix, name)
-  const labels = new Set(retained.map(labelOf))
+  const labels = new Set(retainedReleases.map(labelOf))
   try {
     for (const version of await newestVersions(control, FunctionName)) {
       if (releaseIn(version) === undefined || labels.has(version.Description)) continue

@@ -21,14 +21,14 @@ const titles: Record<string, string> = {
 /** The number of clusters of each site, or of each value of another label. */
 export function ClusterBreakdown() {
   const labels = useKnownLabels(true)
-  const [chosen, setChosen] = useState(() => getPreference(preferenceName) ?? siteKey)
-  const label = labels.find(({ key }) => key === chosen) ?? labels.find(({ key }) => key === siteKey) ?? labels[0]
+  const [chosenKey, setChosenKey] = useState(() => getPreference(preferenceName) ?? siteKey)
+  const label = labels.find(({ key }) => key === chosenKey) ?? labels.find(({ key }) => key === siteKey) ?? labels[0]
   if (label === undefined) return <NoClusters />
   const values = label.values.toSorted((a, b) => b.clusterCount - a.clusterCount)
-  const highest = values[0]?.clusterCount ?? 1
+  const highestCount = values[0]?.clusterCount ?? 1
   const choose = (key: string) => {
     setPreference(preferenceName, key)
-    setChosen(key)
+    setChosenKey(key)
   }
   return (
     <div className={styles['stack']}>
@@ -45,7 +45,7 @@ export function ClusterBreakdown() {
             <Link to="/clusters" search={{ selector: value === '' ? `${label.key}=` : `${label.key}=${value}` }}>
               {name ?? (value || 'empty')}
             </Link>
-            <span className={styles['bar']} style={{ inlineSize: `${(100 * clusterCount) / highest}%` }} />
+            <span className={styles['bar']} style={{ inlineSize: `${(100 * clusterCount) / highestCount}%` }} />
             <span>{clusterCount.toLocaleString('en')}</span>
           </li>
         ))}

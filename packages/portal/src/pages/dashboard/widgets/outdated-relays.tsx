@@ -21,10 +21,10 @@ export function OutdatedRelays() {
     // This query reads the labels of all clusters, and versions change rarely.
     staleTime: 600_000,
   })
-  const outdated = (data?.items[0]?.values ?? []).filter(({ value }) => isOutdated(value, version))
-  const count = outdated.reduce((sum, { clusterCount }) => sum + clusterCount, 0)
+  const outdatedVersions = (data?.items[0]?.values ?? []).filter(({ value }) => isOutdated(value, version))
+  const count = outdatedVersions.reduce((sum, { clusterCount }) => sum + clusterCount, 0)
   if (count === 0) return null
-  const versions = outdated.map(({ value }) => value).slice(0, maxVersions)
+  const versions = outdatedVersions.map(({ value }) => value).slice(0, maxVersions)
   return <OutdatedLine selector={`${key} in (${versions.join(',')})`} count={count} version={version} />
 }
 
@@ -36,14 +36,16 @@ function OutdatedLine({ selector, count, version }: { selector: string; count: n
   })
   const mayUpdate = useHasPermission('clusters:admin')
   const names = data?.items.map(({ name }) => name) ?? []
-  const others = count - names.length
+  const otherCount = count - names.length
   return (
     <p className={styles['nothing']}>
       <Link to="/clusters" search={{ selector }}>
         {count === 1 ? '1 relay' : `${count.toLocaleString('en')} relays`}
       </Link>{' '}
       {count === 1 ? 'is' : 'are'} at least two minor versions, or a major version, older than the platform ({version})
-      {names.length > 0 && `: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString('en')} more` : ''}`}.
+      {names.length > 0 &&
+        `: ${names.join(', ')}${otherCount > 0 ? ` and ${otherCount.toLocaleString('en')} more` : ''}`}
+      .
       {mayUpdate && (
         <>
           {' '}

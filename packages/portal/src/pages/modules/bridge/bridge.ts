@@ -85,16 +85,17 @@ export interface CallOptions {
 // Never rejects: a failed request results in a response with `error`.
 async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
   const { id } = message
-  const failed = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
+  const failureResponse = (error: CallError) =>
+    ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
   const request = requestOf(message, options)
-  if (typeof request === 'string') return failed(request)
+  if (typeof request === 'string') return failureResponse(request)
   try {
     const response = await options.fetch(request)
     const body = await textOf(response)
-    if (body === undefined) return failed('too_large')
+    if (body === undefined) return failureResponse('too_large')
     return { platform: 'response', id, status: response.status, headers: Object.fromEntries(response.headers), body }
   } catch {
-    return failed('unreachable')
+    return failureResponse('unreachable')
   }
 }
 
