@@ -22,6 +22,7 @@ import * as batchesConsumer from '../../../functions/queue/batches.ts'
 import { advanceClock } from '../../support/clock.ts'
 import {
   bootstrapPlatform,
+  callerWithCluster,
   enrolledCluster,
   enrollRequest,
   errorCodeOf,
@@ -177,6 +178,46 @@ test('the sweep fails a job that exceeds its time limit by a minute', async () =
   advanceClock(66_000)
   await sweep()
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Failed', statusReason: 'execution_timeout' })
+})
+
+const reasonsOf = async (caller: Caller, jobIds: readonly string[]) =>
+  (await jobRecords(caller, jobIds)).map(({ statusReason }) => statusReason)
+
+test('the sweep of a batch enforces the deadlines of its jobs, which have no due time', async () => {
+  const { caller, enrolled } = await callerWithCluster()
+  const clusterId = enrolled.cluster.id
+  const jobs = [
+    scriptJob(clusterId, {}, { deliverWithinSeconds: 60 }),
+    scriptJob(clusterId, { timeoutSeconds: 5 }),
+    scriptJob(clusterId),
+  ]
+  const { batchId, jobIds } = await submitAndExpand(caller, { jobs })
+  await passMinutes(2)
+  expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', undefined, undefined])
+  for (const jobId of jobIds.slice(1)) await claim(enrolled.request(), jobId, undefined)
+  for (const { duesk } of await jobRecords(caller, jobIds)) expect(duesk).toBeUndefined()
+  await passMinutes(2)
+  expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', 'execution_timeout', undefined])
+  await passMinutes(7)
+  expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', 'execution_timeout', undefined])
+  await passMinutes(2)
+  expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', 'execution_timeout', 'lease_lost'])
+  await runProjections(caller)
+  expect(await dueTimeOf(keys.batch(caller.organisationId, batchId))).toBe(0)
+})
+
+test('the delivery timeout of a throttled job starts at its release, also after the clock was set back', async () => {
+  const { caller, enrolled } = await callerWithCluster()
+  const jobs = Array.from({ length: 2 }, () => scriptJob(enrolled.cluster.id, {}, { deliverWithinSeconds: 90 }))
+  const { jobIds } = await submitAndExpand(caller, { jobs, maxConcurrency: 1 })
+  await passMinutes(2)
+  await runProjections(caller)
+  expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', undefined])
+  advanceClock(-30 * 60_000)
+  await passMinutes(1)
+  expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', undefined])
+  await passMinutes(2)
+  expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', 'delivery_timeout'])
 })
 
 test('a replaced relay can neither claim jobs, append output nor complete its job', async () => {

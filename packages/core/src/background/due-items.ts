@@ -1,4 +1,4 @@
-import { type BatchRecord, parseBatch } from '../jobs/batches/record.ts'
+import { type BatchRecord, parseBatch, readJobsOf } from '../jobs/batches/record.ts'
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import {
@@ -16,7 +16,7 @@ import { unchanged } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { enforceDeadline } from '../jobs/deadlines.ts'
+import { enforceDeadline, enforceDeadlines } from '../jobs/deadlines.ts'
 import { parseJob } from '../jobs/record.ts'
 import { log } from '../log.ts'
 import { requeueIfStalled } from '../operations/operation.ts'
@@ -287,9 +287,16 @@ function correctedTimesOf({
   return Object.fromEntries(entries.filter(([, ms]) => Number(ms) > now()).map(([name]) => [name, now()]))
 }
 
-/** Batches stay due until they are finished, because their messages may be lost. */
-async function checkBatch({ organisationId, id }: BatchRecord): Promise<void> {
-  await enqueueBatch({ organisationId, batchId: id })
-  const change = { set: keys.dueIndexKeys(id, now() + 2 * outboxRetryMs) }
+/**
+ * Batches stay due until they are finished, because the due index does not contain their jobs. A message about a batch
+ * that is not fully stored, is cancelled or limits its jobs may be lost, so it is sent again.
+ */
+async function checkBatch({ organisationId, id, ...batch }: BatchRecord): Promise<void> {
+  const { starts, maxConcurrency, maxErrors, cancelRequestedAtMs } = batch
+  const isAdvancing = [starts, maxConcurrency, maxErrors, cancelRequestedAtMs].some((value) => value !== undefined)
+  if (isAdvancing) await enqueueBatch({ organisationId, batchId: id })
+  const retryMs = now() + 2 * outboxRetryMs
+  const checkMs = (await enforceDeadlines(await readJobsOf(organisationId, id))) ?? retryMs
+  const change = { set: keys.dueIndexKeys(id, isAdvancing ? Math.min(checkMs, retryMs) : checkMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
 }

@@ -48,7 +48,7 @@ export const nextCheckWhileRunning = (
   Math.min(timeLimitOf(job) + timeoutGraceMs, countedFrom(job.leaseRenewedAtMs) + leaseMs, cancelTimeOf(job, confirmMs))
 
 /**
- * Returns when the sweep first checks a new job: at its delivery timeout, or earlier if a job that is claimed at once
+ * Returns when the sweep must check a queued job: at its delivery timeout, or earlier if a job that is claimed at once
  * must be checked earlier.
  */
 export const firstCheckOf = (
@@ -134,7 +134,8 @@ function startOf(job: JobRecord, relayId: string, claimKey: string | undefined) 
   const nextCheckMs = nextCheckWhileRunning(runningJob, 0)
   // An existing check that is due by `nextCheckMs` schedules the next check itself.
   const isChecked = job.duesk !== undefined && keys.dueMsOf(job.duesk) <= nextCheckMs
-  const dueAttributes = isChecked ? {} : keys.dueIndexKeys(job.id, nextCheckMs)
+  const isCheckedByBatch = job.batchId !== undefined && job.duesk === undefined
+  const dueAttributes = isChecked || isCheckedByBatch ? {} : keys.dueIndexKeys(job.id, nextCheckMs)
   const change = { set: { ...startFields, ...dueAttributes } }
   const condition = { status: { is: 'Queued' }, ...(isChecked && { duesk: { is: job.duesk } }) } as const
   return { runningJob, leaseId, change, condition }

@@ -10,7 +10,6 @@ import { transact } from '../../db/transact.ts'
 import { expand } from './expand.ts'
 import { storeContentionError } from '../../error.ts'
 import { requestCancelAll, finishQueued, maxJobsPerTransaction } from '../cancel.ts'
-import { firstCheckOf } from '../claim.ts'
 import { enterInbox, inboxEntryCounts } from '../inbox.ts'
 import { type JobEnd, type JobRecord, parseJob } from '../record.ts'
 import { enqueueProjections, type BatchReference } from '../../aws/queues.ts'
@@ -106,12 +105,9 @@ function releaseWrites({
   id,
   organisationId,
   clusterId,
-  timeoutSeconds,
   deliverWithinSeconds = defaultDeliverWithinSeconds,
 }: JobRecord): WriteItem[] {
-  const expiresAtMs = now() + deliverWithinSeconds * 1000
-  const dueAttributes = keys.dueIndexKeys(id, firstCheckOf({ expiresAtMs, timeoutSeconds }, now()))
-  const change = { set: { expiresAtMs, ...dueAttributes }, remove: ['isThrottled'] }
+  const change = { set: { expiresAtMs: now() + deliverWithinSeconds * 1000 }, remove: ['isThrottled'] }
   return [
     patch(keys.job(organisationId, id), change, { status: { is: 'Queued' }, isThrottled: { is: true } }),
     enterInbox({ clusterId, id }),

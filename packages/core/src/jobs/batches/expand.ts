@@ -13,7 +13,6 @@ import { patch, backOff, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
 import { failpoint } from '../../lib/failpoint.ts'
 import { PlatformError, storeContentionError } from '../../error.ts'
-import { firstCheckOf } from '../claim.ts'
 import { enterInbox, inboxEntryCounts } from '../inbox.ts'
 import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, createWrites } from '../record.ts'
 import { type Effects } from '../../outbox/record.ts'
@@ -157,9 +156,7 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
   const end = endOf(batch, isClusterRemoved)
   const isWaiting = end === undefined && !job.isThrottled
   const isListed = isWaiting && !unlistedIds.has(pendingJob.clusterId)
-  const dispatchFields = isWaiting
-    ? { ...keys.dueIndexKeys(job.id, firstCheckOf(job, now())), ...(isListed && { isListed: true as const }) }
-    : {}
+  const dispatchFields = isListed ? { isListed: true as const } : {}
   const record = end === undefined ? { ...job, ...dispatchFields } : { ...job, ...end, completedAtMs: now() }
   const add = {
     jobs: 1,
