@@ -273,6 +273,7 @@ const invalidUsages = [
   'idp remove',
   'module install',
   'module install hello --manifest https://example.com/module.json',
+  'module install hello --accept-events --no-wait',
   'module uninstall',
   'module verify example.com/modules/hello',
   'cluster list --limit 0',

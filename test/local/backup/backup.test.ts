@@ -91,11 +91,13 @@ test('rejects a backup of a used or missing folder, over a file, into the data, 
   await writeFile(file, 'an earlier backup')
   await expect(writeBackup(dataDir, file)).rejects.toThrow('already exists')
   expect(await readFile(file, 'utf8')).toBe('an earlier backup')
-  await expect(writeBackup(dataDir, join(dataDir, 'backup'))).rejects.toThrow('outside the data folder')
+  await symlink(dataDir, join(folder.path, 'link'))
+  for (const path of [dataDir, join(folder.path, 'link'), join(folder.path, 'link', 'registry')])
+    await expect(writeBackup(dataDir, join(path, 'backup'))).rejects.toThrow('outside the data folder')
   await expect(writeBackup(join(folder.path, 'none'), `${file}-2`)).rejects.toThrow('contains no data of a platform')
   const failedBackup = writeBackup(dataDir, join(folder.path, 'none', 'backup'))
   await expect(failedBackup).rejects.toThrow(/^The folder .*none does not exist\.$/)
-  expect(await folder.others()).toEqual([])
+  expect(await folder.others()).toEqual(['link'])
 })
 
 test('ignores and keeps the draft of a killed backup', async () => {

@@ -29,7 +29,7 @@ const initialMembers = prototypeMembers()
 /** Errors that reject a request before it has an effect. */
 const formErrors = ['invalid_json', 'unsupported_media_type', 'validation_failed', 'invalid_path', 'payload_too_large']
 
-async function sendWire(operation: Operation, { authenticate }: Sender, wire: Wire) {
+async function sendWire(operation: Operation, { authenticate, address }: Sender, wire: Wire) {
   const headers = { ...(await authenticate(wire)), ...wire.headers }
   const target = wire.query === '' ? wire.path : `${wire.path}?${wire.query}`
   const writesBefore = writes()
@@ -38,6 +38,7 @@ async function sendWire(operation: Operation, { authenticate }: Sender, wire: Wi
     target,
     ...wire,
     headers,
+    address,
   })
   return { response, writeCount: writes() - writesBefore }
 }
@@ -87,12 +88,14 @@ async function fuzz(operation: Operation, count: number): Promise<void> {
     await fc.assert(property, { numRuns: count - sentCounts.malformed, seed: round, maxSkipsPerRun: 1000 })
 }
 
+/** Returns the memory of this thread. Another thread of the process runs the emulators. */
 async function memoryMb(): Promise<number> {
   const session = new Session()
   session.connect()
   await session.post('HeapProfiler.collectGarbage')
   session.disconnect()
-  return process.memoryUsage.rss() / 1_000_000
+  const { heapUsed, external } = process.memoryUsage()
+  return (heapUsed + external) / 1_000_000
 }
 
 async function countMarkedItems(): Promise<number> {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { username as usernameRule } from '@platform/contract/setup'
 import { signIn } from '@platform/core/accounts/session'
 import { now } from '@platform/core/clock'
@@ -20,9 +21,16 @@ import type { ValidRequest, Wire } from './request.ts'
 import { oddTexts } from './values.ts'
 
 export interface Sender {
+  /** In a network of its own, because failed sign-ins are limited for each network. */
+  address: string
   valid: ValidRequest
   authenticate: (wire: Wire) => Promise<Record<string, string>> | Record<string, string>
 }
+
+type NewSender = Omit<Sender, 'address'>
+
+const hex = (size: number): string => randomBytes(size).toString('hex')
+const newAddress = (): string => `2001:db8:${hex(2)}:${hex(1)}00::1`
 
 const toValid = (
   { params = {}, query = {}, body }: RequestParts,
@@ -36,7 +44,7 @@ const toValid = (
 
 const platformPermissions = new Set(['platform:admin', 'modules:install'])
 
-async function userSender(operation: Operation): Promise<Sender> {
+async function userSender(operation: Operation): Promise<NewSender> {
   const user = await newUser(platformPermissions.has(operation.endpoint.access) ? 'PlatformAdmin' : 'OrgAdmin')
   return { valid: toValid(await validRequest(operation, user)), authenticate: () => user.headers }
 }
@@ -45,7 +53,7 @@ async function userSender(operation: Operation): Promise<Sender> {
  * Returns a relay as sender. For operations on a job, the relay has a job, which is already claimed unless the
  * operation is the claim.
  */
-async function relaySender({ name }: Operation): Promise<Sender> {
+async function relaySender({ name }: Operation): Promise<NewSender> {
   const owner = await newCaller()
   const key = newRelayKey()
   const { id: clusterId, enrollmentToken } = await Cluster.register(owner, { name: newId('clus'), type: 'Hypervisor' })
@@ -69,7 +77,7 @@ async function relaySender({ name }: Operation): Promise<Sender> {
 
 const credentials = ({ username }: SignedInUser): RequestParts => ({ body: { username, password } })
 const refreshTokenOf = async ({ username }: SignedInUser): Promise<string> =>
-  (await signIn({ username, password }, { address: '192.0.2.1' })).refreshToken
+  (await signIn({ username, password }, { address: newAddress() })).refreshToken
 
 const repeatedNames = [...oddTexts, 'xxx', 'x'.repeat(64)].filter((text) => usernameRule.safeParse(text).success)
 
@@ -125,7 +133,7 @@ export const withoutSuccess: ReadonlySet<string> = new Set([
   'POST /api/v1/platform/identity/consent-callback',
 ])
 
-async function publicSender({ name, endpoint }: Operation): Promise<Sender> {
+async function publicSender({ name, endpoint }: Operation): Promise<NewSender> {
   const user = await newUser('OrgAdmin')
   const request = (await publicRequests[name]?.(user)) ?? {}
   if (!endpoint.sameOriginOnly) return { valid: toValid(request), authenticate: () => ({}) }
@@ -134,8 +142,8 @@ async function publicSender({ name, endpoint }: Operation): Promise<Sender> {
   return { valid: toValid(request, { ...publicPortalHeaders, ...cookie }), authenticate: () => ({}) }
 }
 
-export function newSender(operation: Operation): Promise<Sender> {
+export async function newSender(operation: Operation): Promise<Sender> {
   const { access } = operation.endpoint
-  if (access === 'relay') return relaySender(operation)
-  return access === 'public' ? publicSender(operation) : userSender(operation)
+  const create = access === 'relay' ? relaySender : access === 'public' ? publicSender : userSender
+  return { ...(await create(operation)), address: newAddress() }
 }

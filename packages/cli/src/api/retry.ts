@@ -12,13 +12,13 @@ const initialPauseMs = 250
 const maximumPauseMs = 5000
 // Longer values of `Retry-After` are reduced to this value.
 const maximumRetryAfterMs = 60_000
-const timeoutWithRetryAfterMs = 300_000
+const minTimeoutWithRetryAfterMs = 300_000
 // Longer pauses are reported on standard error.
 const reportedPauseMs = 3000
 
 /**
  * How long to retry a request: for `retrySeconds`, or for `knownServerSeconds` once the server has responded. After a
- * response with `Retry-After`, the limit is five minutes instead. With 0 seconds there is no retry.
+ * response with `Retry-After`, the limit is at least five minutes. With 0 seconds there is no retry.
  */
 export interface RetryPolicy {
   retrySeconds: number
@@ -44,7 +44,8 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
     mayHaveSucceeded ||= response === undefined || response.status >= 500
     const retryAfterMs = Math.min(maximumRetryAfterMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
     const pauseMs = retryAfterMs + withJitter(Math.min(maximumPauseMs, initialPauseMs * 2 ** count))
-    const timeoutMs = retryAfterMs > 0 && policy.retrySeconds > 0 ? timeoutWithRetryAfterMs : 1000 * policy.retrySeconds
+    const minTimeoutMs = retryAfterMs > 0 && policy.retrySeconds > 0 ? minTimeoutWithRetryAfterMs : 0
+    const timeoutMs = Math.max(minTimeoutMs, 1000 * policy.retrySeconds)
     const isOver = performance.now() - startedAtMs + pauseMs > timeoutMs || isPermanent(failure)
     if (isOver) return response ?? throwUnreachable(request, failure)
     if (pauseMs > reportedPauseMs) say(noticeOf(response, failure, pauseMs))

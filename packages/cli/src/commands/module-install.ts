@@ -73,13 +73,13 @@ async function install(
   const requestInstall = target.includes('/')
     ? installImage(target, { ...(version && { version }), ...(manifest && { manifest }) })
     : installFromCatalog(target, { ...(version && { version }), ...(manifest && { manifest }) })
+  // Until the installation ends, the platform knows only the events of the installed version.
+  if (acceptEvents && !options.wait)
+    throw new CliError('usage', '--accept-events requires the end of the installation. Omit --no-wait.')
   const api = connectToFollow()
   const accepted = await requestInstall(api)
-  // Until the installation ends, the platform knows only the events of the installed version.
-  if (options.wait) await follow(api, accepted, options)
-  if (process.exitCode) return
-  await confirmEvents(api, accepted, acceptEvents)
-  if (!options.wait) await follow(api, accepted, options)
+  await follow(api, accepted, options)
+  if (!process.exitCode) await confirmEvents(api, accepted, acceptEvents)
 }
 
 function installImage(imageRef: string, { version, manifest }: InstallOptions) {

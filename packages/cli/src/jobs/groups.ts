@@ -11,8 +11,6 @@ type Group = Schemas['JobGroup']
 
 const maxNames = 5
 const maxLines = 10
-/** Maximum number of groups with cluster names. One request reads all of these names. */
-const maxNamed = 20
 
 const groupsOf = (api: Api, batchId: string): Promise<Schemas['JobGroups']> =>
   unwrap(api.GET('/api/v1/jobs/batch/{batchId}/groups', { params: { path: { batchId } } }))
@@ -27,8 +25,8 @@ export async function printGroups(
   const mergedGroups = mergeGroups(await Promise.all(batchIds.map((id) => groupsOf(api, id))))
   if (json) return writeJson(mergedGroups)
   const { groups, pending } = mergedGroups
-  const listed = groups.slice(0, maxNamed).flatMap(({ clusterIds }) => clusterIds.slice(0, maxNames))
-  const names = knownNames ?? (await namesOf(api, listed))
+  const shownIds = groups.flatMap(({ clusterIds }) => clusterIds.slice(0, maxNames))
+  const names = knownNames ?? (await namesOf(api, shownIds))
   for (const group of groups) await write(textOf(group, names))
   if (groups.length === 0) say('No job has ended.')
   if (pending > 0) say(`Not ended: ${countText(pending, 'job')}.`)

@@ -1,4 +1,4 @@
-/** Holds at most `maxEntries` entries. Evicts the one that was added first. */
+/** Holds at most `maxEntries` entries. Evicts the one that was set first. */
 export class BoundedCache<Value> {
   private readonly entries = new Map<string, Value>()
   private readonly maxEntries: number
@@ -12,6 +12,7 @@ export class BoundedCache<Value> {
   }
 
   set(key: string, value: Value): void {
+    this.entries.delete(key)
     this.entries.set(key, value)
     if (this.entries.size <= this.maxEntries) return
     for (const oldestKey of this.entries.keys()) {

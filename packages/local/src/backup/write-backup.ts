@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { access, lstat, open, readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join, relative, resolve, sep } from 'node:path'
+import { access, lstat, open, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, relative, sep } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { version } from '@platform/core/lib/version'
@@ -57,7 +57,8 @@ async function requireValidPaths(dataDir: string, target: string): Promise<void>
     throw new BackupError(`The folder ${dataDir} contains no data of a platform.`)
   if (await exists(target)) throw new BackupError(`${target} already exists. Choose another name.`)
   if (!(await exists(dirname(target)))) throw new BackupError(`The folder ${dirname(target)} does not exist.`)
-  const relativePath = relative(resolve(dataDir), resolve(target))
+  const [dataPath, targetFolder] = await Promise.all([realpath(dataDir), realpath(dirname(target))])
+  const relativePath = relative(dataPath, join(targetFolder, basename(target)))
   if (relativePath !== '..' && !relativePath.startsWith(`..${sep}`))
     throw new BackupError('The backup must be outside the data folder.')
 }

@@ -18,16 +18,19 @@ type ButtonProps = ComponentProps<'button'> & ButtonStyle & { isBusy?: boolean |
 
 /** A button. While busy it keeps the focus and ignores clicks. */
 export function Button({ variant = 'default', icon: Icon, isBusy = false, children, className, ...rest }: ButtonProps) {
-  const busy = isBusy && { 'aria-disabled': true, 'aria-busy': true, onClick: ignoreClick }
   return (
-    <button type="button" {...rest} {...busy} className={classes(classOf(variant), className)}>
+    <button type="button" {...rest} {...(isBusy && busyProps)} className={classes(classOf(variant), className)}>
       {isBusy ? <Spinner /> : Icon && <Icon size={16} aria-hidden />}
       {children}
     </button>
   )
 }
 
-const ignoreClick = (event: { preventDefault: () => void }): void => event.preventDefault()
+const busyProps = {
+  'aria-disabled': true,
+  'aria-busy': true,
+  onClick: (event: { preventDefault: () => void }) => event.preventDefault(),
+}
 
 type IconButtonProps = Omit<ComponentProps<'button'>, 'children'> & {
   label: string
@@ -35,7 +38,7 @@ type IconButtonProps = Omit<ComponentProps<'button'>, 'children'> & {
   isBusy?: boolean
 }
 
-/** A button with an icon. Its label is the accessible name and the tooltip. */
+/** A button with an icon. Its label is the accessible name and the tooltip. While busy it ignores clicks. */
 export function IconButton({ label, icon: Icon, isBusy = false, className, ...rest }: IconButtonProps) {
   return (
     <button
@@ -43,6 +46,7 @@ export function IconButton({ label, icon: Icon, isBusy = false, className, ...re
       aria-label={label}
       title={label}
       {...rest}
+      {...(isBusy && busyProps)}
       className={classes(styles['button'], styles['quiet'], styles['square'], className)}
     >
       {isBusy ? <Spinner /> : <Icon size={18} aria-hidden />}

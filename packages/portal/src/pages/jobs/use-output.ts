@@ -70,15 +70,22 @@ async function untilVisible(signal: AbortSignal): Promise<void> {
 
 const waitForEvent = (target: EventTarget, name: string, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    target.addEventListener(name, () => resolve(), { once: true, signal })
-    signal.addEventListener('abort', () => resolve(), { once: true })
+    const end = () => {
+      target.removeEventListener(name, end)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    target.addEventListener(name, end)
+    signal.addEventListener('abort', end)
   })
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
+    const end = () => {
       clearTimeout(timer)
+      signal.removeEventListener('abort', end)
       resolve()
-    })
+    }
+    const timer = setTimeout(end, ms)
+    signal.addEventListener('abort', end)
   })
