@@ -188,7 +188,9 @@ test.runIf(isLong)('labels each line with its node if a cluster has several', as
   const relayFolder = join(folder, 'two-nodes')
   await mkdir(relayFolder)
   await writeFile(join(relayFolder, 'nodes.json'), JSON.stringify(nodes))
-  const relayCommand = (await plat.prints(['cluster', 'register', 'two-nodes'])).trim()
+  const registration = await plat.run(['cluster', 'register', 'two-nodes'])
+  expect(registration.err).toContain('cannot reach this address, use https://platform.example.com in both places')
+  const relayCommand = registration.out.trim()
   await using relay = runRelayCommand(`${relayCommand} --nodes nodes.json`, relayFolder)
   await relay.writes(/Connected/)
   const { bytes } = await plat.run([

@@ -286,5 +286,8 @@ test('prefixes lines after a line feed only', () => {
   expect(labelLines('a', Buffer.from('one\rtwo\u2028three\nfour\r\n\nfive\n')).toString()).toBe(
     'a | one\rtwo\u2028three\na | four\r\na | \na | five\n',
   )
+  expect(labelLines('a', Buffer.from('one\u2029two\u0085three\vfour\ffive')).toString()).toBe(
+    'a | one\u2029two\u0085three\vfour\ffive',
+  )
   expect(labelLines('a', Buffer.from('1\xff\n\xc3', 'latin1')).toString('latin1')).toBe('a | 1\xff\na | \xc3')
 })

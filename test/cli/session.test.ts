@@ -13,6 +13,7 @@ import { missingPrograms } from '../support/installed-programs.ts'
 import { isLong } from '../support/long.ts'
 import { type Ended, Plat } from '../support/plat.ts'
 import { PlatformProcess } from '../support/platform.ts'
+import { Program } from '../support/program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startTlsFront } from '../support/tls-front.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -149,8 +150,15 @@ test('keeps the session if the response to a renewal is lost, also in an earlier
   expect(await readSession()).not.toHaveProperty('renewalKey')
 })
 
-test.runIf(isLong)('takes over the lock of a dead process', async () => {
-  await writeFile(file('contexts/default.lock'), `999999999 ${hostname()} dead`)
+test.for(['a dead process', 'a zombie'])('takes over the lock of %s', async (holder) => {
+  // The shell becomes a program that does not wait for its child.
+  const script = 'sleep 0 & echo $!; exec sleep 60'
+  await using parent = new Program('sh', ['-c', script], { cwd: file('contexts'), env: process.env })
+  await parent.writes(/\n/)
+  const isZombie = async () => (await readFile(`/proc/${Number(parent.text)}/stat`, 'utf8')).includes(') Z ')
+  if (holder === 'a zombie') await waitFor('the zombie', isZombie)
+  const pid = holder === 'a zombie' ? Number(parent.text) : 999_999_999
+  await writeFile(file('contexts/default.lock'), `${pid} ${hostname()} dead`)
   await changeSession({ expiresAtMs: 0 })
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
   expect(existsSync(file('contexts/default.lock'))).toBe(false)

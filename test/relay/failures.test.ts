@@ -80,6 +80,7 @@ test('a relay that is rejected without a revocation keeps trying', async () => {
 
 test.for([
   [['b'], 2, /names none of the enrolled nodes \(a\)/],
+  [['A', 'b'], 2, /names none of the enrolled nodes \(a\)/],
   [['a', 'c'], undefined, /Node c is not enrolled/],
 ] as const)('a restart with the nodes %j: exit code %s', async ([names, exitCode, message]) => {
   const nodesFile = (of: readonly string[]) => {

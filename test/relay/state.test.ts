@@ -1,12 +1,16 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import {
   appendFileSync,
+  chmodSync,
   chownSync,
+  existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +20,7 @@ import { retryDelayMs } from '@platform/relay/backoff'
 import { Backlog, maxRequestBytes, type Piece } from '@platform/relay/backlog'
 import type { Client } from '@platform/relay/client'
 import { relayUser, type ScriptUser } from '@platform/relay/executor/user'
-import { ensureWorkFolder } from '@platform/relay/executor/work-folder'
+import { clearWorkFolder, ensureWorkFolder } from '@platform/relay/executor/work-folder'
 import { RetryableError } from '@platform/relay/http'
 import type { EnrolledNode, Identity } from '@platform/relay/identity'
 import { Journal } from '@platform/relay/journal'
@@ -29,6 +33,7 @@ import { type Leader, stampOf } from '@platform/relay/process-group'
 import { Storage } from '@platform/relay/storage'
 import { Upload } from '@platform/relay/upload'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { canMount, mountedFolder } from '../support/mounted-folder.ts'
 import { Program } from '../support/program.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -158,6 +163,29 @@ test('creates a removed work folder again, and rejects one of another user', () 
   if (process.getuid?.() !== 0) return
   chownSync(parent, 1, 1)
   expect(storage.isWritable).toBe(false)
+})
+
+test('removes read-only folders, broken links and hidden files that earlier scripts left', async () => {
+  const parent = join(folder, 'work')
+  ensureWorkFolder(parent, relayUser())
+  for (const name of ['one', 'two', '.three']) mkdirSync(join(parent, name, 'a'), { recursive: true })
+  writeFileSync(join(parent, 'one/a/script'), 'echo secret', { mode: 0o400 })
+  symlinkSync('missing', join(parent, 'two/a/link'))
+  symlinkSync(folder, join(parent, '.three/a/link'))
+  for (const name of ['one/a', 'one', 'two/a', 'two', '.three']) chmodSync(join(parent, name), 0o500)
+  await clearWorkFolder(parent)
+  expect([readdirSync(parent), readdirSync(folder)]).toEqual([[], ['work']])
+})
+
+test.skipIf(!canMount)('reports a folder of a script that it cannot remove', async () => {
+  const parent = join(folder, 'work')
+  await using mount = await mountedFolder('1m', join(parent, 'script/mounted'))
+  const output = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  await clearWorkFolder(parent)
+  const text = output.mock.calls.join('')
+  output.mockRestore()
+  expect(text).toMatch(/The folder .*\/work\/script of a script could not be removed: .* Remove it, or restart/)
+  expect(existsSync(mount.path)).toBe(true)
 })
 
 function drain(backlog: Backlog): Piece[] {

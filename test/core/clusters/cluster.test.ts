@@ -35,6 +35,8 @@ import {
   newCaller,
   requestErrorCode,
 } from '../../support/fixtures.ts'
+import { isLong } from '../../support/long.ts'
+import { storeClusters } from '../support/batches.ts'
 import { dispatchedJob, runJob, scriptJob } from '../support/jobs.ts'
 import {
   commitEffects,
@@ -67,6 +69,17 @@ test('lists concurrent registrations once each, newest first', async () => {
   const ids = clusters.map(({ id }) => id)
   expect(ids).toEqual(ids.toSorted().toReversed())
 })
+
+test.runIf(isLong)(
+  'a search with a filter reports whether it covers more than the newest 10,000 clusters',
+  async () => {
+    const caller = await newCaller()
+    const query = { page: 1, pageSize: 1, search: 'x', type: 'Hypervisor' } as const
+    expect(await Cluster.list(caller, query)).toMatchObject({ totalCount: 0, searchedAll: true })
+    for (let count = 0; count <= 10_000; count += 1000) await storeClusters(caller, 1000)
+    expect(await Cluster.list(caller, query)).toMatchObject({ searchedAll: false })
+  },
+)
 
 test('searches parts of names case-insensitively, together with other filters', async () => {
   const caller = await newCaller()

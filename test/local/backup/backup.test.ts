@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -189,6 +190,15 @@ test.each([
   await expect(restoreBackup(file, resolve(folder.path, target))).rejects.toThrow(message)
   if (backup === '') await expect(claimDataFolder(resolve(folder.path, target))).rejects.toThrow(StartError)
   expect(await folder.others()).toEqual(['loop'])
+})
+
+test.skipIf(!canMount)('restores into a folder whose parent cannot be written', async () => {
+  await using folder = await backedUp()
+  await using parent = await mountedFolder('1m')
+  await using target = await mountedFolder('8m', join(parent.path, 'data'))
+  execFileSync('mount', ['-o', 'remount,ro', parent.path])
+  await restoreBackup(folder.file, target.path)
+  expect(await readdir(target.path)).toContain('dynamodb')
 })
 
 test.skipIf(!canMount)('explains a full disk with the path and leaves an empty folder', async () => {
