@@ -3,15 +3,15 @@ import { prefix } from './stage.ts'
 
 export interface AlarmSpec {
   /** Number of the row in docs/operations.md#alarms. */
-  alarmNumber: number
+  number: number
   description: string
   /** Inputs of the alarm. `formula` combines several inputs into one number and calls them m0, m1, … */
   metrics: readonly Metric[]
   formula?: string
   statistic: 'Maximum' | 'SampleCount' | 'Sum' | `p${number}`
-  /** The threshold: set either `upperThreshold` or `lowerThreshold`. */
-  upperThreshold?: number
-  lowerThreshold?: number
+  /** The threshold: set either `above` or `below`. */
+  above?: number
+  below?: number
   /**
    * `periodMinutes` is the length of an evaluation period (default 5). The alarm starts after `periodCount` consecutive
    * periods beyond the threshold (default 1).
@@ -27,21 +27,14 @@ export const sumExpression = (metrics: readonly Metric[]): string =>
 
 /** Creates an alarm that notifies the topic when the alarm starts and when it ends. */
 export function createAlarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTopic): void {
-  const {
-    alarmNumber,
-    description,
-    upperThreshold,
-    lowerThreshold,
-    periodCount = 1,
-    missingData = 'notBreaching',
-  } = spec
+  const { number, description, above, below, periodCount = 1, missingData = 'notBreaching' } = spec
   new aws.cloudwatch.MetricAlarm(`${name}Alarm`, {
     name: `${prefix}-${name}`,
-    alarmDescription: `${description} See docs/operations.md, "Alarms", ${alarmNumber}.`,
+    alarmDescription: `${description} See docs/operations.md, "Alarms", ${number}.`,
     ...metricQueries(spec),
     evaluationPeriods: periodCount,
-    threshold: upperThreshold ?? lowerThreshold ?? 0,
-    comparisonOperator: upperThreshold === undefined ? 'LessThanThreshold' : 'GreaterThanThreshold',
+    threshold: above ?? below ?? 0,
+    comparisonOperator: above === undefined ? 'LessThanThreshold' : 'GreaterThanThreshold',
     treatMissingData: missingData,
     alarmActions: [topic.arn],
     okActions: [topic.arn],
@@ -49,17 +42,14 @@ export function createAlarm(name: string, spec: AlarmSpec, topic: sst.aws.SnsTop
 }
 
 function metricQueries({ metrics, formula, statistic, periodMinutes = 5 }: AlarmSpec) {
-  const periodSeconds = 60 * periodMinutes
+  const period = 60 * periodMinutes
   if (formula !== undefined) {
-    const terms = metrics.map((metric, index) => ({
-      id: `m${index}`,
-      metric: { ...metric, period: periodSeconds, stat: statistic },
-    }))
+    const terms = metrics.map((metric, index) => ({ id: `m${index}`, metric: { ...metric, period, stat: statistic } }))
     return { metricQueries: [{ id: 'result', expression: formula, returnData: true }, ...terms] }
   }
   const [metric] = metrics
   const isPercentile = statistic.startsWith('p')
-  return { ...metric, period: periodSeconds, ...(isPercentile ? { extendedStatistic: statistic } : { statistic }) }
+  return { ...metric, period, ...(isPercentile ? { extendedStatistic: statistic } : { statistic }) }
 }
 
 /** Creates the topic to which only CloudWatch may publish, for alarms of this account. */

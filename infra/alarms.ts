@@ -21,111 +21,111 @@ const signInFailures = [platformMetric('SignInFailures', 'auth'), platformMetric
 
 /** No API function holds a request open to wait for an event, so a high latency means slow processing. */
 const latencyAlarm: AlarmSpec = {
-  alarmNumber: 9,
+  number: 9,
   description: 'More than 5 % of the responses take longer than three seconds.',
   metrics: [gatewayMetric('Latency')],
   statistic: 'p95',
-  upperThreshold: 3000,
+  above: 3000,
   periodCount: 3,
 }
 
 const throttleAlarm: AlarmSpec = {
-  alarmNumber: 13,
+  number: 13,
   description: 'Lambda throttles functions: the account, or a function with reserved concurrency, is at its limit.',
   metrics: [allFunctionsMetric('Throttles')],
   statistic: 'Sum',
-  upperThreshold: 10,
+  above: 10,
 }
 
 const metricAlarms: Record<string, AlarmSpec> = {
   'api-server-errors': {
-    alarmNumber: 2,
+    number: 2,
     description: 'At least five requests fail, and more than 1 % of all requests.',
     metrics: [gatewayMetric('5xx'), gatewayMetric('Count')],
     formula: 'IF(m0 >= 5, m0 / m1, 0)',
     statistic: 'Sum',
-    upperThreshold: 0.01,
+    above: 0.01,
   },
   'api-latency-high': latencyAlarm,
   'sweep-missing': {
-    alarmNumber: 3,
+    number: 3,
     description: 'No sweep has succeeded for five minutes.',
     // Only successful runs record a duration.
     metrics: [platformMetric('ScheduledRunDuration', 'schedule/sweep')],
     statistic: 'SampleCount',
-    lowerThreshold: 1,
+    below: 1,
     missingData: 'breaching',
   },
   'sweep-delayed': {
-    alarmNumber: 4,
+    number: 4,
     description: 'Sweeps find items that were due more than three minutes earlier.',
     metrics: [platformMetric('SweepDelay', 'schedule/sweep')],
     statistic: 'Maximum',
-    upperThreshold: 180,
+    above: 180,
     periodCount: 3,
   },
   'sweep-failures': {
-    alarmNumber: 4,
+    number: 4,
     description: 'A sweep failed for an item; the log of the sweep names the item.',
     metrics: sweepFailures,
     formula: sumExpression(sweepFailures),
     statistic: 'Sum',
-    upperThreshold: 0,
+    above: 0,
   },
   'outbox-lag': {
-    alarmNumber: 7,
+    number: 7,
     description: 'Projections lag behind changes by more than five minutes.',
     metrics: [platformMetric('OutboxLag', 'queue/events')],
     statistic: 'Maximum',
-    upperThreshold: 300,
+    above: 300,
   },
   'outbox-quarantine': {
-    alarmNumber: 7,
+    number: 7,
     description: 'A projection rejected an outbox record, which is quarantined.',
     metrics: [platformMetric('RecordsQuarantined', 'queue/events')],
     statistic: 'Sum',
-    upperThreshold: 0,
+    above: 0,
   },
   'sign-in-failures': {
-    alarmNumber: 10,
+    number: 10,
     description: 'More than twenty sign-ins a minute fail.',
     metrics: signInFailures,
     formula: sumExpression(signInFailures),
     statistic: 'Sum',
-    upperThreshold: 100,
+    above: 100,
   },
   'webhook-delivery-errors': {
-    alarmNumber: 11,
+    number: 11,
     description: 'More than a hundred webhook deliveries failed within 15 minutes.',
     metrics: [platformMetric('DeliveryFailures', 'queue/webhooks')],
     statistic: 'Sum',
-    upperThreshold: 100,
+    above: 100,
     periodMinutes: 15,
   },
   'queue-consumer-errors': {
-    alarmNumber: 8,
+    number: 8,
     description: 'Queue consumers fail: they throw or time out.',
     metrics: consumerErrors,
     formula: sumExpression(consumerErrors),
     statistic: 'Sum',
-    upperThreshold: 0,
+    above: 0,
   },
   'scheduled-run-errors': {
-    alarmNumber: 8,
+    number: 8,
     description: 'Scheduled functions fail: they throw or time out.',
     metrics: scheduleErrors,
     formula: sumExpression(scheduleErrors),
     statistic: 'Sum',
-    upperThreshold: 0,
+    above: 0,
   },
   'lambda-throttles': throttleAlarm,
   'table-throttles': {
-    alarmNumber: 13,
+    number: 13,
     description: 'DynamoDB throttles the table, an index or a partition.',
     metrics: tableThrottles,
     formula: sumExpression(tableThrottles),
     statistic: 'Sum',
-    upperThreshold: 10,
+    above: 10,
   },
 }
 
@@ -135,11 +135,11 @@ const timeoutAlarms = schedules
   .map(({ name, timeoutSeconds }): [string, AlarmSpec] => [
     `${name.replace('schedule/', '')}-near-limit`,
     {
-      alarmNumber: 8,
+      number: 8,
       description: `${name} uses more than 80 % of its timeout of ${timeoutSeconds} seconds.`,
       metrics: [functionMetric('Duration', name)],
       statistic: 'Maximum',
-      upperThreshold: 800 * timeoutSeconds,
+      above: 800 * timeoutSeconds,
       periodCount: 2,
     },
   ])
@@ -153,16 +153,16 @@ const maxWaitSeconds: Record<string, number> = { installs: 1800, updates: 1800, 
 const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }]): [string, AlarmSpec][] => {
   const maxAgeSeconds = maxWaitSeconds[name] ?? 300
   const oldestMessageAge: AlarmSpec = {
-    alarmNumber: 5,
+    number: 5,
     description: `A message of the queue ${name} has waited for ${maxAgeSeconds} seconds.`,
     metrics: [queueMetric('ApproximateAgeOfOldestMessage', queue)],
     statistic: 'Maximum',
-    upperThreshold: maxAgeSeconds,
+    above: maxAgeSeconds,
   }
   // SQS does not count messages that it moves to a dead-letter queue as sent. The alarm counts receives if a function
   // consumes the dead-letter queue, and otherwise checks the number of waiting messages.
   const deadLetters: AlarmSpec = {
-    alarmNumber: 6,
+    number: 6,
     description: `A message of the queue ${name} failed five times.`,
     metrics: [
       queueMetric(
@@ -171,7 +171,7 @@ const queueAlarms = Object.entries(queues).flatMap(([name, { queue, deadLetter }
       ),
     ],
     statistic: hasDeadLetterConsumer(name) ? 'Sum' : 'Maximum',
-    upperThreshold: 0,
+    above: 0,
   }
   return [
     [`${name}-age`, oldestMessageAge],
@@ -184,26 +184,26 @@ const sweepRuns = functionMetric('Invocations', 'schedule/sweep')
 /** Alarms on metrics that AWS records free of charge, so that an idle platform costs little. */
 const basicAlarms: Record<string, AlarmSpec> = {
   'api-server-errors': {
-    alarmNumber: 2,
+    number: 2,
     description: 'At least five requests fail.',
     metrics: [gatewayMetric('5xx')],
     statistic: 'Sum',
-    upperThreshold: 4,
+    above: 4,
   },
   'sweep-missing': {
-    alarmNumber: 3,
+    number: 3,
     description: 'No sweep has run for five minutes.',
     metrics: [sweepRuns],
     statistic: 'Sum',
-    lowerThreshold: 1,
+    below: 1,
     missingData: 'breaching',
   },
   'function-errors': {
-    alarmNumber: 8,
+    number: 8,
     description: 'A function of this account throws or times out.',
     metrics: [allFunctionsMetric('Errors')],
     statistic: 'Sum',
-    upperThreshold: 0,
+    above: 0,
   },
   'lambda-throttles': throttleAlarm,
   'events-age': Object.fromEntries(queueAlarms)['events-age'],

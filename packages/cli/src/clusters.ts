@@ -22,8 +22,7 @@ const isId = (text: string): boolean => /^clus_[0-9a-hjkmnp-tv-z]{26}$/.test(tex
 
 export async function findCluster(api: Api, nameOrId: string): Promise<Cluster> {
   const [cluster] = await findClusters(api, [nameOrId])
-  if (cluster === undefined) throw throwUnknownCluster(nameOrId)
-  return cluster
+  return cluster ?? throwUnknownCluster(nameOrId)
 }
 
 /**
@@ -39,11 +38,9 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
     if (matches.isComplete) break
   }
   // A new cluster may not be in the list yet, but can be read by id.
-  const foundClusters = namesOrIds.map(
-    (one) => matches.clusterOf(one) ?? (isId(one) ? clusterById(api, one) : undefined),
-  )
+  const found = namesOrIds.map((one) => matches.clusterOf(one) ?? (isId(one) ? clusterById(api, one) : undefined))
   const clusters = await Promise.all(
-    foundClusters.map(async (cluster, index) => (await cluster) ?? throwUnknownCluster(namesOrIds[index])),
+    found.map(async (cluster, index) => (await cluster) ?? throwUnknownCluster(namesOrIds[index])),
   )
   return [...new Map(clusters.map((cluster) => [cluster.id, cluster])).values()]
 }
@@ -86,10 +83,10 @@ export async function selectedClusters(api: Api, selector: string): Promise<Name
 /** Finds a site by id or by name (case-insensitive) and returns its id. Throws `CliError` if there is none. */
 export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   const { items } = await unwrap(api.GET('/api/v1/sites'))
-  const foundCluster = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())
-  if (foundCluster === undefined)
+  const site = items.find(({ id, name }) => id === nameOrId || name.toLowerCase() === nameOrId.toLowerCase())
+  if (site === undefined)
     throw new CliError('refused', `No site named ${cellOf(nameOrId)}. See: plat site list, plat site create`)
-  return foundCluster.id
+  return site.id
 }
 
 /** Parses labels of the form `key=value`. Throws `CliError` if a label has no key. */
@@ -121,29 +118,29 @@ function throwUnknownCluster(nameOrId = ''): never {
 }
 
 class ClusterMatches {
-  readonly #foundClusters: Map<string, Cluster[]>
+  readonly #clustersByName: Map<string, Cluster[]>
 
   constructor(names: readonly string[]) {
-    this.#foundClusters = new Map(names.map((one) => [one.toLowerCase(), []]))
+    this.#clustersByName = new Map(names.map((one) => [one.toLowerCase(), []]))
   }
 
   add(cluster: Cluster): void {
     for (const key of new Set([cluster.id, cluster.name.toLowerCase()])) {
-      const foundClusters = this.#foundClusters.get(key)
-      if (foundClusters?.every(({ id }) => id !== cluster.id)) foundClusters.push(cluster)
+      const clusters = this.#clustersByName.get(key)
+      if (clusters?.every(({ id }) => id !== cluster.id)) clusters.push(cluster)
     }
   }
 
   get isComplete(): boolean {
-    return [...this.#foundClusters.values()].every((foundClusters) => foundClusters.length > 0)
+    return [...this.#clustersByName.values()].every((clusters) => clusters.length > 0)
   }
 
   clusterOf(nameOrId: string): Cluster | undefined {
-    const foundClusters = this.#foundClusters.get(nameOrId.toLowerCase()) ?? []
-    if (foundClusters.length > 1) {
-      const idsText = foundClusters.map(({ id, name }) => `${id} (${cellOf(name)})`).join(', ')
+    const clusters = this.#clustersByName.get(nameOrId.toLowerCase()) ?? []
+    if (clusters.length > 1) {
+      const idsText = clusters.map(({ id, name }) => `${id} (${cellOf(name)})`).join(', ')
       throw new CliError('usage', `${cellOf(nameOrId)} matches several clusters: ${idsText}. Use the id.`)
     }
-    return foundClusters[0]
+    return clusters[0]
   }
 }

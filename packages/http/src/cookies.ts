@@ -70,10 +70,8 @@ const clearingCookies = (headers: RequestHeaders): string[] =>
   (['plat_access', 'plat_refresh'] as const).map((name) => setCookie(headers, name, '', 0))
 
 function setCookie(headers: RequestHeaders, name: CookieName, value: string, maxAgeSeconds: number): string {
-  const attributesText = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
-  return isPlainLoopback(headers)
-    ? `${name}=${value}; ${attributesText}`
-    : `__Host-${name}=${value}; Secure; ${attributesText}`
+  const attributes = `HttpOnly; SameSite=Strict; Path=/; Max-Age=${maxAgeSeconds}`
+  return isPlainLoopback(headers) ? `${name}=${value}; ${attributes}` : `__Host-${name}=${value}; Secure; ${attributes}`
 }
 
 // Each attempt to sign in with an identity provider has a cookie with the secret that binds it to the browser, so that

@@ -18,10 +18,8 @@ const maxChallengeLength = 4096
 /** Parses the first 4,096 characters of a `WWW-Authenticate` header. A word without a value starts a challenge. */
 export function challengesOf(header: string): Challenge[] {
   const challenges: { scheme: string; parameters: Record<string, string> }[] = []
-  for (const [, name = '', quotedValue, plainValue] of header
-    .slice(0, maxChallengeLength)
-    .matchAll(schemeOrParameter)) {
-    const value = quotedValue?.replaceAll(/\\(.)/g, '$1') ?? plainValue
+  for (const [, name = '', quoted, plain] of header.slice(0, maxChallengeLength).matchAll(schemeOrParameter)) {
+    const value = quoted?.replaceAll(/\\(.)/g, '$1') ?? plain
     if (value === undefined) challenges.push({ scheme: name.toLowerCase(), parameters: {} })
     else Object.assign(challenges.at(-1)?.parameters ?? {}, { [name.toLowerCase()]: value })
   }

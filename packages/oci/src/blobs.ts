@@ -44,14 +44,13 @@ async function download(connection: RegistryConnection, call: Call): Promise<Tra
   let { url } = call
   let isSameRegistry = true
   for (let redirectCount = 0; isRedirect(response); redirectCount += 1) {
-    const nextUrl = resolveLink(headerOf(response, 'location'), url)
-    const isAllowed =
-      nextUrl !== undefined && redirectCount < maxRedirects && isConfidential(nextUrl, connection.origin)
+    const next = resolveLink(headerOf(response, 'location'), url)
+    const isAllowed = next !== undefined && redirectCount < maxRedirects && isConfidential(next, connection.origin)
     if (!isAllowed) {
       const message = `Registry ${connection.registry} redirects ${call.description} to an invalid address, or too often.`
       throw new RegistryError('refused', `${message} Check how it stores its blobs.`)
     }
-    url = nextUrl
+    url = next
     isSameRegistry &&= connection.isOwn(url)
     response = await (isSameRegistry ? connection.send : connection.sendWithoutCredentials)({ ...call, url })
   }

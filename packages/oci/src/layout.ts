@@ -10,18 +10,14 @@ import { type Descriptor, mediaTypes } from './types.ts'
 /** Images in a folder (OCI image layout 1.0), for transfer without a network. */
 
 /** Adds a built image to a layout. Throws `TypeError` if one of its layers is only in a registry. */
-export async function exportLayout(
-  builtImage: BuiltImage,
-  folder: string,
-  tags: readonly string[] = [],
-): Promise<void> {
-  for (const layer of builtImage.layers) {
+export async function exportLayout(image: BuiltImage, folder: string, tags: readonly string[] = []): Promise<void> {
+  for (const layer of image.layers) {
     if (!('bytes' in layer)) throw new TypeError('The base of this image is in a registry: push it, then save it.')
     await writeBlob(folder, layer.bytes)
   }
-  await writeBlob(folder, builtImage.config)
-  await writeBlob(folder, builtImage.manifest)
-  const descriptor = { mediaType: mediaTypes.manifest, digest: builtImage.digest, size: builtImage.manifest.length }
+  await writeBlob(folder, image.config)
+  await writeBlob(folder, image.manifest)
+  const descriptor = { mediaType: mediaTypes.manifest, digest: image.digest, size: image.manifest.length }
   const entries = tags.length > 0 ? tags.map((tag) => withTag(descriptor, tag)) : [descriptor]
   await addToIndex(folder, entries)
 }

@@ -23,13 +23,9 @@ export async function reserveMemory(layerBytes: number): Promise<Disposable> {
 }
 
 function startWaiting(): void {
-  for (
-    let firstWaiter = queue[0];
-    firstWaiter !== undefined && firstWaiter.bytes <= availableBytes;
-    firstWaiter = queue[0]
-  ) {
+  for (let first = queue[0]; first !== undefined && first.bytes <= availableBytes; first = queue[0]) {
     queue.shift()
-    availableBytes -= firstWaiter.bytes
-    firstWaiter.start()
+    availableBytes -= first.bytes
+    first.start()
   }
 }

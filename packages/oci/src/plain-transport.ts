@@ -20,12 +20,8 @@ function send(
   agentFor: (url: URL) => http.Agent | false,
 ): Promise<TransportResponse> {
   return new Promise((resolve, reject) => {
-    const openRequest = url.protocol === 'https:' ? https.request : http.request
-    const outgoing = openRequest(url, {
-      method,
-      headers: { 'user-agent': 'Platform', ...headers },
-      agent: agentFor(url),
-    })
+    const open = url.protocol === 'https:' ? https.request : http.request
+    const outgoing = open(url, { method, headers: { 'user-agent': 'Platform', ...headers }, agent: agentFor(url) })
     const fail = (error: unknown) => {
       reject(error instanceof Error ? error : new Error('The connection failed.'))
       outgoing.destroy()

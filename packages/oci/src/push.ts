@@ -13,13 +13,13 @@ import { type Descriptor, type Image, mediaTypes } from './types.ts'
 export async function pushImage(
   client: RegistryClient,
   repository: string,
-  builtImage: BuiltImage,
+  image: BuiltImage,
   tags: readonly string[],
 ): Promise<Descriptor> {
-  for (const layer of builtImage.layers) await pushLayer(client, repository, layer)
-  await client.putBlob(repository, builtImage.config)
-  for (const tag of tags.slice(1)) await client.putManifest(repository, tag, builtImage.manifest, mediaTypes.manifest)
-  return client.putManifest(repository, tags[0] ?? builtImage.digest, builtImage.manifest, mediaTypes.manifest)
+  for (const layer of image.layers) await pushLayer(client, repository, layer)
+  await client.putBlob(repository, image.config)
+  for (const tag of tags.slice(1)) await client.putManifest(repository, tag, image.manifest, mediaTypes.manifest)
+  return client.putManifest(repository, tags[0] ?? image.digest, image.manifest, mediaTypes.manifest)
 }
 
 async function pushLayer(client: RegistryClient, repository: string, layer: BuiltLayer): Promise<void> {

@@ -22,9 +22,7 @@ function adviceToSignIn(code: string): Advice {
   return { message: `The token in PLAT_TOKEN ${problem}.`, next: `Set another one, or unset it and run: ${login}` }
 }
 
-const adviceToRun = (...commands: string[]): Advice => ({
-  next: `See: ${commands.map((each) => `plat ${each}`).join(', ')}`,
-})
+const see = (...commands: string[]): Advice => ({ next: `See: ${commands.map((each) => `plat ${each}`).join(', ')}` })
 
 const unknownCommand: Advice = {
   message: 'The platform does not know this command.',
@@ -35,27 +33,27 @@ const advice: Record<string, Advice> = {
   invalid_credentials: { next: 'Try again. An administrator can set a new password.' },
   setup_already_complete: { message: 'Setup is complete.', next: 'Run: plat login' },
   forbidden: { next: 'Ask an administrator for a role with this permission. See yours: plat whoami' },
-  cluster_forbidden: adviceToRun('cluster list'),
+  cluster_forbidden: see('cluster list'),
   route_not_found: unknownCommand,
   method_not_allowed: unknownCommand,
-  cluster_not_found: adviceToRun('cluster list'),
-  node_not_in_cluster: adviceToRun('node list'),
-  job_not_found: adviceToRun('job list'),
-  batch_not_found: adviceToRun('batch list'),
-  site_not_found: adviceToRun('site list'),
-  user_not_found: adviceToRun('user list'),
-  organisation_not_found: adviceToRun('organisation list'),
-  token_not_found: adviceToRun('token list'),
-  webhook_not_found: adviceToRun('webhook list'),
-  delivery_not_found: adviceToRun('webhook deliveries ID'),
-  enrollment_key_not_found: adviceToRun('enrollment-key list'),
-  identity_provider_not_found: adviceToRun('idp list'),
-  module_not_found: { message: 'There is no such module.', ...adviceToRun('module list', 'module catalog') },
-  module_not_installed: adviceToRun('module list'),
-  version_not_available: { message: 'There is no such release.', ...adviceToRun('module catalog', 'update check') },
-  cluster_has_active_jobs: adviceToRun('job list --cluster NAME'),
-  active_jobs: { message: 'Jobs are running. Wait for them to end, or use --force.', ...adviceToRun('job list') },
-  limit_reached: adviceToRun('organisation usage'),
+  cluster_not_found: see('cluster list'),
+  node_not_in_cluster: see('node list'),
+  job_not_found: see('job list'),
+  batch_not_found: see('batch list'),
+  site_not_found: see('site list'),
+  user_not_found: see('user list'),
+  organisation_not_found: see('organisation list'),
+  token_not_found: see('token list'),
+  webhook_not_found: see('webhook list'),
+  delivery_not_found: see('webhook deliveries ID'),
+  enrollment_key_not_found: see('enrollment-key list'),
+  identity_provider_not_found: see('idp list'),
+  module_not_found: { message: 'There is no such module.', ...see('module list', 'module catalog') },
+  module_not_installed: see('module list'),
+  version_not_available: { message: 'There is no such release.', ...see('module catalog', 'update check') },
+  cluster_has_active_jobs: see('job list --cluster NAME'),
+  active_jobs: { message: 'Jobs are running. Wait for them to end, or use --force.', ...see('job list') },
+  limit_reached: see('organisation usage'),
   target_changed: {
     message: 'The clusters of the target have changed.',
     next: 'Check them and run the command again.',

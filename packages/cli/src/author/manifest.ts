@@ -32,22 +32,18 @@ type AuthoredFields = Parameters<typeof manifestOf>[1]
 function parseAndCheckManifest(
   project: Project,
   description: ModuleDescription,
-  givenFields: Readonly<Record<string, unknown>>,
+  fields: Readonly<Record<string, unknown>>,
 ): ModuleManifest {
-  const manifest = parseManifest(project, description, givenFields)
+  const manifest = parseManifest(project, description, fields)
   const problems = checkManifest(manifest)
   if (problems.length > 0) throw invalidManifestError(project, problems)
   return manifest
 }
 
-function parseManifest(
-  project: Project,
-  description: ModuleDescription,
-  givenFields: Readonly<Record<string, unknown>>,
-) {
+function parseManifest(project: Project, description: ModuleDescription, fields: Readonly<Record<string, unknown>>) {
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema validates it
-    return manifestOf(description, { metadata: {}, spec: {}, ...givenFields } as unknown as AuthoredFields)
+    return manifestOf(description, { metadata: {}, spec: {}, ...fields } as unknown as AuthoredFields)
   } catch (error) {
     throw hasIssues(error) ? invalidManifestError(project, error.issues, error) : error
   }
@@ -70,11 +66,11 @@ function invalidManifestError({ manifestFile }: Project, issues: readonly Issue[
 /** Returns the image tag of a version. Tags do not allow the `+` of SemVer. */
 export const tagOf = (version: string): string => version.replaceAll('+', '_')
 
-function withVersion(givenFields: Record<string, unknown>, version: string): Record<string, unknown> {
-  const image = memberOf(givenFields, 'spec', 'image')
+function withVersion(fields: Record<string, unknown>, version: string): Record<string, unknown> {
+  const image = memberOf(fields, 'spec', 'image')
   const reference = typeof image === 'string' ? parseReference(image) : undefined
-  if (reference === undefined) return givenFields
+  if (reference === undefined) return fields
   const { registry, repository } = reference
-  const spec = { ...Object(givenFields['spec']), image: formatReference({ registry, repository, tag: tagOf(version) }) }
-  return { ...givenFields, spec }
+  const spec = { ...Object(fields['spec']), image: formatReference({ registry, repository, tag: tagOf(version) }) }
+  return { ...fields, spec }
 }

@@ -46,18 +46,14 @@ export function addInstallCommands(module: Command): void {
     )
   addCommand(module, 'disable <id>', 'stop events of your organisation to a module', [
     'plat module disable hello',
-  ]).action((id: string, printOptions: PrintOptions) => setEvents(id, { enabled: false }, printOptions))
+  ]).action((id: string, options: PrintOptions) => setEvents(id, { enabled: false }, options))
 }
 
 const putEvents = (api: Api, id: string, body: Schemas['OrganisationModuleChange']) =>
   unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params: { path: { id } }, body }))
 
-async function setEvents(
-  id: string,
-  body: Schemas['OrganisationModuleChange'],
-  printOptions: PrintOptions,
-): Promise<void> {
-  await showOne(printOptions, await putEvents(connect(), id, body))
+async function setEvents(id: string, body: Schemas['OrganisationModuleChange'], options: PrintOptions): Promise<void> {
+  await showOne(options, await putEvents(connect(), id, body))
 }
 
 async function confirmEvents(api: Api, { moduleId, events }: Schemas['InstallAccepted'], isAccepted: boolean) {

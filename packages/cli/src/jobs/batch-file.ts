@@ -43,26 +43,18 @@ type ErrorFactory = (problem: string) => CliError
 const batchError: ErrorFactory = (problem) => new CliError('usage', `The batch ${problem}.`)
 
 // Ignoring an invalid limit would run more jobs, or run them longer, than intended.
-function numberOf<Name extends string>(
-  fields: Fields,
-  name: Name,
-  createError: ErrorFactory,
-): { [name in Name]?: number } {
+function numberOf<Name extends string>(fields: Fields, name: Name, errorOf: ErrorFactory): { [name in Name]?: number } {
   const value = fields[name]
   if (value === undefined) return {}
-  if (typeof value !== 'number') throw createError(`has a ${name} that is not a number`)
+  if (typeof value !== 'number') throw errorOf(`has a ${name} that is not a number`)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to `string`
   return { [name]: value } as { [name in Name]?: number }
 }
 
-function textOf<Name extends string>(
-  fields: Fields,
-  name: Name,
-  createError: ErrorFactory,
-): { [name in Name]?: string } {
+function textOf<Name extends string>(fields: Fields, name: Name, errorOf: ErrorFactory): { [name in Name]?: string } {
   const value = fields[name]
   if (value === undefined) return {}
-  if (typeof value !== 'string') throw createError(`has a ${name} that is not a string`)
+  if (typeof value !== 'string') throw errorOf(`has a ${name} that is not a string`)
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript widens a computed name to `string`
   return { [name]: value } as { [name in Name]?: string }
 }
@@ -109,22 +101,21 @@ const jobFields = new Set([
 
 function entryOf(job: unknown, jobNumber: number): Entry {
   const fields = isFields(job) ? job : {}
-  const createError = (problem: string) => new CliError('usage', `Job ${jobNumber} of the batch ${problem}.`)
+  const errorOf = (problem: string) => new CliError('usage', `Job ${jobNumber} of the batch ${problem}.`)
   const unknownField = Object.keys(fields).find((name) => !jobFields.has(name))
-  if (unknownField !== undefined) throw createError(`has an unknown field ${cellOf(unknownField)}`)
+  if (unknownField !== undefined) throw errorOf(`has an unknown field ${cellOf(unknownField)}`)
   const { cluster, clusterId = cluster, type = 'InvokeScript' } = fields
-  const payload = payloadOf(fields, createError)
-  if (typeof clusterId !== 'string' || clusterId === '')
-    throw createError('has no cluster: set "cluster" or "clusterId"')
-  if (payload === undefined) throw createError('has no script: set "script", or "payload" with a "script"')
-  if (typeof type !== 'string') throw createError('has a type that is not a string')
-  return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', createError) } }
+  const payload = payloadOf(fields, errorOf)
+  if (typeof clusterId !== 'string' || clusterId === '') throw errorOf('has no cluster: set "cluster" or "clusterId"')
+  if (payload === undefined) throw errorOf('has no script: set "script", or "payload" with a "script"')
+  if (typeof type !== 'string') throw errorOf('has a type that is not a string')
+  return { cluster: clusterId, submission: { type, payload, ...numberOf(fields, 'deliverWithinSeconds', errorOf) } }
 }
 
-function payloadOf(fields: Fields, createError: ErrorFactory): Payload | undefined {
+function payloadOf(fields: Fields, errorOf: ErrorFactory): Payload | undefined {
   const givenPayload = isFields(fields['payload']) ? fields['payload'] : {}
   const script = fields['script'] ?? givenPayload['script']
   return typeof script === 'string'
-    ? { ...givenPayload, ...numberOf(fields, 'timeoutSeconds', createError), script }
+    ? { ...givenPayload, ...numberOf(fields, 'timeoutSeconds', errorOf), script }
     : undefined
 }

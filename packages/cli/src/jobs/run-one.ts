@@ -48,11 +48,8 @@ export const purposeOf = ({ name, reason }: Pick<RunOptions, 'name' | 'reason'>)
  * exit code of the command.
  */
 export async function runOnOne(api: Api, cluster: Cluster, script: string, options: RunOptions): Promise<number> {
-  const multiClusterOption = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find(
-    (name) => options[name] !== undefined,
-  )
-  if (multiClusterOption)
-    throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
+  const option = (['maxConcurrency', 'maxErrors', 'outputDir'] as const).find((name) => options[name] !== undefined)
+  if (option) throw new CliError('usage', '--max-concurrency, --max-errors and --output-dir require several clusters.')
   const nodes = cluster.nodeCount > 1 || options.node ? await nodesOf(api, cluster) : []
   const targets = options.node && nodeIdsOf(options.node, nodes, cluster)
   const body = { clusterId: cluster.id, ...jobOf(script, options, targets), ...purposeOf(options) }

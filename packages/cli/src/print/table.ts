@@ -82,12 +82,8 @@ function fitWidths<Row>(columns: readonly Column<Row>[], contentWidths: readonly
 }
 
 // Repeatedly shrinks the widest column that is wider than its minimum.
-function shrinkWidths(
-  originalWidths: readonly number[],
-  width: number,
-  minimumOf: (index: number) => number,
-): number[] {
-  const widths = [...originalWidths]
+function shrinkWidths(columnWidths: readonly number[], width: number, minimumOf: (index: number) => number): number[] {
+  const widths = [...columnWidths]
   let excessWidth = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
   while (excessWidth > 0) {
     const shrinkableWidths = widths.map((one, index) => (one > minimumOf(index) ? one : 0))

@@ -74,16 +74,15 @@ export function existingContext(name: string): Context {
 const notSignedInError = (problem: string): CliError => new CliError('notSignedIn', `${problem} Run: ${loginCommand()}`)
 
 export function contextCredentials(name: string, session: Session): Credentials {
-  let currentSession = session
+  let current = session
   let renewal: Promise<Session> | undefined
   const bearer = async (policy: RetryPolicy, refusedToken?: string): Promise<string> => {
-    const isDue =
-      refusedToken === currentSession.accessToken || currentSession.expiresAtMs - renewalMarginMs < Date.now()
+    const isDue = refusedToken === current.accessToken || current.expiresAtMs - renewalMarginMs < Date.now()
     if (isDue) {
-      renewal ??= renew(name, currentSession, policy).finally(() => (renewal = undefined))
-      currentSession = await renewal
+      renewal ??= renew(name, current, policy).finally(() => (renewal = undefined))
+      current = await renewal
     }
-    return currentSession.accessToken
+    return current.accessToken
   }
   return { server: session.server, bearer }
 }
@@ -111,8 +110,7 @@ async function renewOnce(name: string, expiredSession: Session): Promise<Session
   if (session.refreshToken !== expiredSession.refreshToken) return session
   const { renewalKey = randomUUID(), ...rest } = session
   // The key is stored first: if the response is lost, the next renewal sends it again and receives the same response.
-  const store = (renewedSession: Session) =>
-    writeContext(name, { server: renewedSession.server, session: renewedSession })
+  const store = (next: Session) => writeContext(name, { server: next.server, session: next })
   store({ ...rest, renewalKey })
   const next = { ...rest, ...(await refresh(name, session, renewalKey)) }
   store(next)

@@ -157,15 +157,14 @@ function samples(document: ApiDocument, entry: Entry, entries: readonly Response
 /** Renders the article of one operation: description, parameters, responses and samples. */
 export function operation(document: ApiDocument, entry: Entry): Html {
   const { operationId, summary, description, requestBody } = entry.operation
-  const allResponses = responsesOf(document, entry)
-  const entries = allResponses.filter((response) => !isFailure(response))
+  const responses = responsesOf(document, entry)
+  const entries = responses.filter((response) => !isFailure(response))
   return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
     <div class="explanation">
       <h3 id="${operationId}-title"><a href="#${operationId}">${summary}</a></h3>
       <p class="route">${methodLabel(entry.method)} <code>${entry.path}</code></p>
       ${prose(description)} ${parameters(document, parametersOf(document, entry.operation))}
-      ${body(document, requestBody?.content)} ${successes(document, entries)}
-      ${failures(allResponses.filter(isFailure))}
+      ${body(document, requestBody?.content)} ${successes(document, entries)} ${failures(responses.filter(isFailure))}
     </div>
     ${samples(document, entry, entries)}
   </article>`

@@ -20,9 +20,9 @@ const closeObject = (schema: Schema): Schema =>
 
 const literals = new Set(['example', 'default', 'enum'])
 
-/** Place of a value in the document. `sharedNames` has the names of components that both requests and responses use. */
+/** Place of a value in the document. `shared` has the names of components that both requests and responses use. */
 interface Position {
-  sharedNames: ReadonlySet<string>
+  shared: ReadonlySet<string>
   isResponse: boolean
   /** Whether the object maps names to schemas, and is not a schema itself. */
   isMap?: boolean
@@ -31,8 +31,8 @@ interface Position {
 const nameOf = ($ref: string): string => $ref.slice($ref.lastIndexOf('/') + 1)
 
 function correctValue(value: unknown, position: Position): unknown {
-  const { sharedNames, isResponse, isMap = false } = position
-  if (Array.isArray(value)) return value.map((item) => correctValue(item, { sharedNames, isResponse }))
+  const { shared, isResponse, isMap = false } = position
+  if (Array.isArray(value)) return value.map((item) => correctValue(item, { shared, isResponse }))
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).map(([name, member]) => [name, correctMember(name, member, position)])
   const schema = Object.fromEntries(members)
@@ -40,16 +40,12 @@ function correctValue(value: unknown, position: Position): unknown {
   return isResponse ? closeObject(correctInteger(schema)) : correctInteger(schema)
 }
 
-function correctMember(name: string, member: unknown, { sharedNames, isResponse, isMap = false }: Position): unknown {
+function correctMember(name: string, member: unknown, { shared, isResponse, isMap = false }: Position): unknown {
   if (literals.has(name) && !isMap) return member
   if (name === '$ref' && typeof member === 'string') {
-    return isResponse && sharedNames.has(nameOf(member)) ? `${member}Output` : member
+    return isResponse && shared.has(nameOf(member)) ? `${member}Output` : member
   }
-  return correctValue(member, {
-    sharedNames,
-    isResponse: isResponse || name === 'responses',
-    isMap: name === 'properties',
-  })
+  return correctValue(member, { shared, isResponse: isResponse || name === 'responses', isMap: name === 'properties' })
 }
 
 // Names of all components that a part of the document references, directly or indirectly.
@@ -77,14 +73,14 @@ export function correct({ paths = {}, components = {}, ...document }: ReturnType
     operations.map((operation) => operation?.responses),
     schemas,
   )
-  const sharedNames = new Set([...requestComponents].filter((name) => responseComponents.has(name)))
+  const shared = new Set([...requestComponents].filter((name) => responseComponents.has(name)))
   const correctedSchemas = Object.entries(schemas).flatMap(([name, schema]) => [
-    [name, correctValue(schema, { sharedNames, isResponse: !requestComponents.has(name) })],
-    ...(sharedNames.has(name) ? [[`${name}Output`, correctValue(schema, { sharedNames, isResponse: true })]] : []),
+    [name, correctValue(schema, { shared, isResponse: !requestComponents.has(name) })],
+    ...(shared.has(name) ? [[`${name}Output`, correctValue(schema, { shared, isResponse: true })]] : []),
   ])
   return {
     ...document,
-    paths: correctValue(paths, { sharedNames, isResponse: false }),
+    paths: correctValue(paths, { shared, isResponse: false }),
     components: { ...components, schemas: Object.fromEntries(correctedSchemas) },
   }
 }

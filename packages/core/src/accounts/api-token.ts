@@ -74,13 +74,12 @@ const dayMs = 86_400_000
 
 /** Returns undefined if the token never expires. */
 function expiryOf(
-  requestedExpiry: string | null | undefined,
+  expiry: string | null | undefined,
   { maxTokenLifetimeDays, defaultTokenLifetimeDays }: OrganisationSettings,
 ): number | undefined {
   const maxDays = maxTokenLifetimeDays ?? Infinity
   const defaultMs = now() + Math.min(maxDays, defaultTokenLifetimeDays ?? Infinity) * dayMs
-  const expiresAtMs =
-    requestedExpiry === undefined ? defaultMs : requestedExpiry === null ? Infinity : Date.parse(requestedExpiry)
+  const expiresAtMs = expiry === undefined ? defaultMs : expiry === null ? Infinity : Date.parse(expiry)
   if (expiresAtMs <= now()) throw invalidExpiryError('not_in_future', 'must be in the future')
   if (expiresAtMs > now() + maxDays * dayMs)
     throw invalidExpiryError('too_late', `must be at most ${maxDays} days from now, the maximum of the organisation`)

@@ -93,16 +93,15 @@ export async function verifySession(token: string, permission?: Permission): Pro
  * the monotonic clock may stop while the process is frozen.
  */
 function rightsWithinMinute(caller: Caller): Promise<CurrentRights> {
-  const [recentEntry, monotonicMs] = [recentRights.get(caller), performance.now()]
-  if (recentEntry && isWithin(recentEntry.atMs, maxAgeMs) && monotonicMs - recentEntry.monotonicMs < maxAgeMs)
-    return recentEntry.pending
-  const pendingRights = readRights(caller)
-  recentRights.set(caller, { pending: pendingRights, atMs: now(), monotonicMs })
-  pendingRights.catch((error: unknown) => {
+  const [recent, monotonicMs] = [recentRights.get(caller), performance.now()]
+  if (recent && isWithin(recent.atMs, maxAgeMs) && monotonicMs - recent.monotonicMs < maxAgeMs) return recent.pending
+  const pending = readRights(caller)
+  recentRights.set(caller, { pending, atMs: now(), monotonicMs })
+  pending.catch((error: unknown) => {
     const isFinal = error instanceof PlatformError && error.code === 'unauthenticated'
     if (!isFinal) recentRights.delete(caller)
   })
-  return pendingRights
+  return pending
 }
 
 async function readRights(caller: Caller): Promise<CurrentRights> {

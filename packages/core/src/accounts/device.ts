@@ -39,15 +39,14 @@ export function parseDevice(token: string, item: Item | undefined): Device | und
  * if the known device already has the users and is valid for more than half a year.
  */
 export function rememberDevice(
-  knownDevice: Device | undefined,
+  device: Device | undefined,
   users: readonly [string, ...string[]],
 ): { token: string; writes: WriteItem[] } {
   const ttl = nowSeconds() + deviceSeconds
   const isCurrent =
-    users.every((user) => knownDevice?.users.has(user)) &&
-    (knownDevice?.expiresAtSeconds ?? 0) > nowSeconds() + deviceSeconds / 2
-  const token = knownDevice !== undefined && knownDevice.users.size < maxUsers ? knownDevice.token : newSecret()
-  if (knownDevice !== undefined && isCurrent) return { token: knownDevice.token, writes: [] }
+    users.every((user) => device?.users.has(user)) && (device?.expiresAtSeconds ?? 0) > nowSeconds() + deviceSeconds / 2
+  const token = device !== undefined && device.users.size < maxUsers ? device.token : newSecret()
+  if (device !== undefined && isCurrent) return { token: device.token, writes: [] }
   const change = { add: { users: new Set(users) }, set: { ttl } }
   return { token, writes: [upsert(keys.device(sha256(token)), change)] }
 }

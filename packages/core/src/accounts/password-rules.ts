@@ -20,23 +20,18 @@ export async function checkNewPassword({ field, password, ...names }: NewPasswor
 const simplify = (text: string): string =>
   fold(text.normalize('NFKC')).replace(/[\s\p{Cc}\p{Default_Ignorable_Code_Point}]+/gu, '')
 
-async function problemOf(
-  simplifiedPassword: string,
-  { username, platformName }: Omit<NewPassword, 'field' | 'password'>,
-) {
-  if (new Set(simplifiedPassword).size < 2) return 'must not repeat one character or consist of spaces'
-  if (simplifiedPassword === simplify(username)) return 'must not be the user name'
-  if (typeof platformName === 'string' && simplifiedPassword === simplify(platformName))
+async function problemOf(simplified: string, { username, platformName }: Omit<NewPassword, 'field' | 'password'>) {
+  if (new Set(simplified).size < 2) return 'must not repeat one character or consist of spaces'
+  if (simplified === simplify(username)) return 'must not be the user name'
+  if (typeof platformName === 'string' && simplified === simplify(platformName))
     return 'must not be the name of the platform'
-  return (await isCommon(simplifiedPassword))
-    ? 'is one of the most common passwords, which attackers try first'
-    : undefined
+  return (await isCommon(simplified)) ? 'is one of the most common passwords, which attackers try first' : undefined
 }
 
 /** The list of common passwords is loaded on demand, because most requests do not set a password. */
-async function isCommon(simplifiedPassword: string): Promise<boolean> {
+async function isCommon(simplified: string): Promise<boolean> {
   const { default: passwords } = await import('@zxcvbn-ts/language-common/src/passwords.json', {
     with: { type: 'json' },
   })
-  return passwords.includes(simplifiedPassword)
+  return passwords.includes(simplified)
 }

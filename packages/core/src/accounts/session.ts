@@ -295,11 +295,11 @@ async function checkAtProvider(
     if (now() < (session.confirmedAtMs ?? session.createdAtMs) + maxUnconfirmedMs) return
     await endSession({ sessionId, ...session }, 'The identity provider has not confirmed the user for 24 hours', origin)
   }
-  const sealedGrant = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
+  const grantField = confirmation.status === 'confirmed' ? sealGrant(confirmation.grant, newToken.text) : {}
   const userConfirmation = newConfirmation(user)
   await transact([
     patch(keys.session(sessionId), { set: { confirmedAtMs: now() } }, { revokedAtMs: { absent: true } }),
-    ...(sealedGrant.grant ? [patch(newToken.key, { set: sealedGrant }, { usedAtMs: { absent: true } })] : []),
+    ...(grantField.grant ? [patch(newToken.key, { set: grantField }, { usedAtMs: { absent: true } })] : []),
     ...(userConfirmation ? [patch(keys.user(organisationId, user.id), { set: userConfirmation })] : []),
   ])
 }

@@ -102,12 +102,10 @@ export const view = (
 export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
   if (user === undefined) throw platformError('unauthenticated')
-  const grantedPermissions = permissionsOf(user.roles)
+  const granted = permissionsOf(user.roles)
   return view(
     user,
-    caller.tokenId === undefined
-      ? grantedPermissions
-      : grantedPermissions.filter((permission) => caller.permissions.has(permission)),
+    caller.tokenId === undefined ? granted : granted.filter((permission) => caller.permissions.has(permission)),
   )
 }
 
@@ -125,12 +123,8 @@ export async function read({ organisationId }: Caller, userId: string): Promise<
 
 export const roles = ({ permissions }: Caller): { items: RoleDescription[] } => ({
   items: roleNames.map((name) => {
-    const includedPermissions = permissionsOf([name])
-    return {
-      name,
-      permissions: includedPermissions,
-      grantable: includedPermissions.every((permission) => permissions.has(permission)),
-    }
+    const included = permissionsOf([name])
+    return { name, permissions: included, grantable: included.every((permission) => permissions.has(permission)) }
   }),
 })
 

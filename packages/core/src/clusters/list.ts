@@ -144,12 +144,8 @@ async function recordsOf(organisationId: string, ids: readonly string[]): Promis
   return items.filter((item) => item !== undefined).map(parseCluster)
 }
 
-function pageOfRecords(
-  allRecords: ClusterRecord[],
-  page: Page,
-  positionOf = ({ id }: ClusterRecord) => id,
-): ClusterRecords {
-  const { items: records, ...rest } = pageOfItems(allRecords, page, positionOf)
+function pageOfRecords(all: ClusterRecord[], page: Page, positionOf = ({ id }: ClusterRecord) => id): ClusterRecords {
+  const { items: records, ...rest } = pageOfItems(all, page, positionOf)
   return { records, ...rest }
 }
 

@@ -104,7 +104,7 @@ interface Search {
 
 async function findNodes(organisationId: string, filter: Filter, { before, isEnough }: Search) {
   const { selector } = filter
-  const selectedClusterIds = selector === undefined ? undefined : await selectedIds(organisationId, selector)
+  const selected = selector === undefined ? undefined : await selectedIds(organisationId, selector)
   const matches: Match[] = []
   let after: Item | undefined
   let lastPosition: string | undefined
@@ -114,8 +114,7 @@ async function findNodes(organisationId: string, filter: Filter, { before, isEno
     const to = before === undefined ? {} : { to: before.slice(0, before.lastIndexOf('_')) }
     const result = await query({ ...range, ...to, ...(after && { after }) })
     for (const item of result.items) {
-      if (selectedClusterIds === undefined || selectedClusterIds.has(String(item['sk'])))
-        matches.push(...matchesIn(item, filter))
+      if (selected === undefined || selected.has(String(item['sk']))) matches.push(...matchesIn(item, filter))
       lastPosition = positionOf(String(item['sk']), maxIndex)
     }
     after = result.next

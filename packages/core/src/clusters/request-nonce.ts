@@ -32,16 +32,11 @@ export function consumeHeartbeatNonce(
   const issuedSeconds = Math.ceil(issuedAtMs / 1000)
   if (issuedSeconds <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
   const isUnexpired = (token: string) =>
-    issuedSecondsOf(token) > nowMs / 1000 - retentionSeconds && issuedSecondsOf(token) <= latestSeconds
-  const unexpiredTokens = tokens.filter(isUnexpired)
-  const newTokens = [...unexpiredTokens, hash + issuedSeconds.toString(36)].toSorted(
-    (a, b) => issuedSecondsOf(a) - issuedSecondsOf(b),
-  )
-  const droppedTokens = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
-  return [
-    droppedTokens === undefined ? floor : issuedSecondsOf(droppedTokens).toString(36),
-    ...newTokens.slice(-maxTokens),
-  ].join(',')
+    secondsOf(token) > nowMs / 1000 - retentionSeconds && secondsOf(token) <= latestSeconds
+  const unexpired = tokens.filter(isUnexpired)
+  const newTokens = [...unexpired, hash + issuedSeconds.toString(36)].toSorted((a, b) => secondsOf(a) - secondsOf(b))
+  const dropped = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
+  return [dropped === undefined ? floor : secondsOf(dropped).toString(36), ...newTokens.slice(-maxTokens)].join(',')
 }
 
-const issuedSecondsOf = (token: string): number => Number.parseInt(token.slice(hashLength), 36)
+const secondsOf = (token: string): number => Number.parseInt(token.slice(hashLength), 36)

@@ -66,9 +66,9 @@ function silenceOf(presence: Presence, intervals: Intervals): Silence {
 
 export type SilentPresence = Presence & { silence: Silence }
 
-export const withSilence = <Stored extends Presence>(storedPresence: Stored, intervals: Intervals) => ({
-  ...storedPresence,
-  silence: silenceOf(storedPresence, intervals),
+export const withSilence = <Stored extends Presence>(presence: Stored, intervals: Intervals) => ({
+  ...presence,
+  silence: silenceOf(presence, intervals),
 })
 
 export function clusterStatus({ silence, ...presence }: SilentPresence, nowMs: number): ClusterStatus {
@@ -122,17 +122,14 @@ export function nextCheckAfterSweep({ silence, ...presence }: SilentPresence, no
  * because the clock was set back.
  */
 export function withoutDowntime<Stored extends Presence & { status: ClusterStatus }>(
-  storedPresence: Stored,
+  presence: Stored,
   { nowMs, runningSinceMs }: { nowMs: number; runningSinceMs: number },
   intervals: Intervals,
 ): Stored & { silence: Silence } {
-  const silence = silenceOf(storedPresence, intervals)
-  const isSilent = storedPresence.status === 'Degraded' && storedPresence.nodesOnline === storedPresence.nodeCount
-  const impliedMs = storedPresence.status === 'Offline' ? silence.offlineMs + 1 : isSilent ? silence.degradedMs + 1 : 0
+  const silence = silenceOf(presence, intervals)
+  const isSilent = presence.status === 'Degraded' && presence.nodesOnline === presence.nodeCount
+  const impliedMs = presence.status === 'Offline' ? silence.offlineMs + 1 : isSilent ? silence.degradedMs + 1 : 0
   const sinceMs = Math.max(silence.sinceMs, runningSinceMs - impliedMs)
-  const isOfflineAnyway = !storedPresence.isSteady || storedPresence.saidGoodbye || storedPresence.nodesOnline === 0
-  return {
-    ...storedPresence,
-    silence: { ...silence, sinceMs: Math.min(sinceMs, nowMs - (isOfflineAnyway ? 0 : impliedMs)) },
-  }
+  const isOfflineAnyway = !presence.isSteady || presence.saidGoodbye || presence.nodesOnline === 0
+  return { ...presence, silence: { ...silence, sinceMs: Math.min(sinceMs, nowMs - (isOfflineAnyway ? 0 : impliedMs)) } }
 }

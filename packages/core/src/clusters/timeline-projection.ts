@@ -43,13 +43,9 @@ function queuedEntries(record: OutboxRecord, clusterId: string, { name, subject,
   const { batchId, createdBy, previousStatus } = data
   const isFirst = name === 'job.started' || (name.startsWith('job.') && previousStatus === 'Queued')
   if (!isFirst || !isText(batchId) || !isText(createdBy)) return []
-  const queuedRecord = { ...record, atMs: timeMsOf(subject), actor: { kind: 'user' as const, id: createdBy } }
+  const queued = { ...record, atMs: timeMsOf(subject), actor: { kind: 'user' as const, id: createdBy } }
   return [
-    timelineEntry(queuedRecord, clusterId, `${subject} queued`, {
-      kind: 'job',
-      title: 'Job queued',
-      resource: subject,
-    }),
+    timelineEntry(queued, clusterId, `${subject} queued`, { kind: 'job', title: 'Job queued', resource: subject }),
   ]
 }
 

@@ -26,14 +26,13 @@ const statusEvents = new Set(['cluster.registered', 'cluster.enrolled', 'cluster
 
 async function beforeCommit(organisationId: string, records: readonly OutboxRecord[]): Promise<void> {
   if (!records.some(({ events }) => events.some(({ name }) => statusEvents.has(name)))) return
-  const [statusCounts, newestSnapshot] = await Promise.all([
+  const [statusCounts, last] = await Promise.all([
     get(keys.clusterStatusCounts(organisationId)),
     lastSnapshot(organisationId),
   ])
   // The clock of another process may be ahead.
-  const bucket = Math.max(bucketAt(now()), newestSnapshot?.bucket ?? 0)
-  if (newestSnapshot !== undefined && newestSnapshot.bucket < bucket)
-    await expireSnapshot(organisationId, newestSnapshot.bucket)
+  const bucket = Math.max(bucketAt(now()), last?.bucket ?? 0)
+  if (last !== undefined && last.bucket < bucket) await expireSnapshot(organisationId, last.bucket)
   const revision = Number(statusCounts?.['revision'] ?? 0)
   const set = { ...countByStatus(statusCounts), revision }
   await tryUpdate(keys.clusterHistory(organisationId, bucket), { set }, { revision: { absentOrAtMost: revision } })
@@ -66,18 +65,17 @@ const endCounters: Partial<Record<JobStatus, HistoryCounter>> = {
 function countedWrites(organisationId: string, records: readonly OutboxRecord[], counts: Item): CountedWrites {
   const buckets = countsByBucket(records)
   if (buckets.size === 0) return {}
-  const storedBucket = currentBucket(counts)
-  const newestBucket = Math.max(...buckets.keys(), storedBucket?.bucket ?? 0)
+  const stored = currentBucket(counts)
+  const newestBucket = Math.max(...buckets.keys(), stored?.bucket ?? 0)
   const currentCounts = buckets.get(newestBucket) ?? {}
   buckets.delete(newestBucket)
-  const isNew = storedBucket?.bucket !== newestBucket
-  if (isNew && storedBucket !== undefined)
-    buckets.set(storedBucket.bucket, sumOf(storedBucket.counts, buckets.get(storedBucket.bucket) ?? {}))
+  const isNew = stored?.bucket !== newestBucket
+  if (isNew && stored !== undefined) buckets.set(stored.bucket, sumOf(stored.counts, buckets.get(stored.bucket) ?? {}))
   return {
     ...(isNew
       ? { set: { historyBucket: newestBucket, ...currentFields(sumOf({}, currentCounts)) } }
       : { add: currentFields(currentCounts) }),
-    condition: { historyBucket: unchanged(storedBucket?.bucket) },
+    condition: { historyBucket: unchanged(stored?.bucket) },
     writes: [...buckets].map(([bucket, add]) =>
       upsert(keys.jobHistory(organisationId, bucket), {
         add,

@@ -20,20 +20,20 @@ import { unreadCount } from '../notifications/unread.ts'
 /** Every open portal tab polls this summary, so it reads counters instead of lists. */
 
 export async function portalSummary(caller: Caller): Promise<PortalSummary> {
-  const [counters, notificationCount, installedModules] = await Promise.all([
+  const [counters, notificationCount, installed] = await Promise.all([
     readCounters(caller),
     unreadCount(caller),
     currentModules(),
   ])
-  const hasPermission = (permission: Permission) => caller.permissions.has(permission)
+  const has = (permission: Permission) => caller.permissions.has(permission)
   return {
-    ...(hasPermission('clusters:read') && { clusters: clusterNumbers(counters.clusters) }),
-    ...(hasPermission('jobs:read') && { jobs: jobNumbers(counters.jobs) }),
-    ...(hasPermission('modules:read') && { modules: moduleNumbers(installedModules, counters.scan) }),
-    ...(hasPermission('platform:admin') && { update: updateNumbers(counters.check, counters.update) }),
+    ...(has('clusters:read') && { clusters: clusterNumbers(counters.clusters) }),
+    ...(has('jobs:read') && { jobs: jobNumbers(counters.jobs) }),
+    ...(has('modules:read') && { modules: moduleNumbers(installed, counters.scan) }),
+    ...(has('platform:admin') && { update: updateNumbers(counters.check, counters.update) }),
     unreadCount: notificationCount,
-    health: { aggregate: aggregateOf(moduleChecks(installedModules)) },
-    navigationTag: sha256(JSON.stringify(navigationOf(caller, installedModules.modules))).slice(0, 16),
+    health: { aggregate: aggregateOf(moduleChecks(installed)) },
+    navigationTag: sha256(JSON.stringify(navigationOf(caller, installed.modules))).slice(0, 16),
   }
 }
 
@@ -81,14 +81,13 @@ function jobNumbers(totals: Item | undefined) {
 }
 
 function moduleNumbers({ modules, healthById }: InstalledModules, scan: Item | undefined) {
-  const installedModules = modules.filter(isInstalled)
+  const installed = modules.filter(isInstalled)
   const latestVersionById = latestVersions(scan)
   const isOutdated = (id: string, version: string) => isNewer(latestVersionById.get(id) ?? version, version)
   return {
-    installed: installedModules.length,
-    unhealthy: installedModules.filter((record) => currentHealth(record, healthById.get(record.id)) === 'Unhealthy')
-      .length,
-    updatesAvailable: installedModules.filter(({ id, release }) => isOutdated(id, release.version)).length,
+    installed: installed.length,
+    unhealthy: installed.filter((record) => currentHealth(record, healthById.get(record.id)) === 'Unhealthy').length,
+    updatesAvailable: installed.filter(({ id, release }) => isOutdated(id, release.version)).length,
   }
 }
 

@@ -84,16 +84,14 @@ export async function getConsistent(
 ): Promise<(Item | undefined)[]> {
   const items = new Map<string, Item>()
   // `keys` may be index items with more attributes. The store rejects repeated keys.
-  let pendingKeys: Item[] = [...new Map(keys.map(({ pk, sk }) => [keyText({ pk, sk }), { pk, sk }])).values()]
-  for (let attempt = 0; pendingKeys.length > 0; attempt++) {
+  let pending: Item[] = [...new Map(keys.map(({ pk, sk }) => [keyText({ pk, sk }), { pk, sk }])).values()]
+  for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
-    const request = {
-      RequestItems: { [TableName]: { Keys: pendingKeys, ConsistentRead: options.mayBeStale !== true } },
-    }
+    const request = { RequestItems: { [TableName]: { Keys: pending, ConsistentRead: options.mayBeStale !== true } } }
     const response = await callStore(client.send(new BatchGetCommand(request)))
     for (const item of response.Responses?.[TableName] ?? []) items.set(keyText(item), item)
-    pendingKeys = response.UnprocessedKeys?.[TableName]?.Keys ?? []
+    pending = response.UnprocessedKeys?.[TableName]?.Keys ?? []
   }
   return keys.map((key) => items.get(keyText(key)))
 }

@@ -19,12 +19,10 @@ function statusOf({ isEnabled, consent }: ProviderRecord): Provider['status'] {
 
 function lastFailureOf({ failures }: ProviderRecord): Pick<Provider, 'lastFailure'> {
   const knownFailures = parseFailures(failures)
-  const [lastProblem] = providerProblems
+  const [last] = providerProblems
     .flatMap((problem) => (knownFailures[problem] === undefined ? [] : [{ problem, ...knownFailures[problem] }]))
     .toSorted((a, b) => b.atMs - a.atMs)
-  return lastProblem === undefined
-    ? {}
-    : { lastFailure: { problem: lastProblem.problem, detail: lastProblem.detail, at: iso(lastProblem.atMs) } }
+  return last === undefined ? {} : { lastFailure: { problem: last.problem, detail: last.detail, at: iso(last.atMs) } }
 }
 
 export const providerView = (record: ProviderRecord, portalUrl: string): Provider => ({

@@ -196,10 +196,10 @@ type StartedJob = { runningJob: JobRecord; leaseId: string; payload: string }
 /** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that `claimKey` has not claimed. */
 async function startListed(
   caller: RelayCaller,
-  waitingJobs: readonly WaitingJob[],
+  waiting: readonly WaitingJob[],
   claimKey: string,
 ): Promise<StartedJob[]> {
-  const startedJobs = waitingJobs.map(async ({ job, payload }) => {
+  const startedJobs = waiting.map(async ({ job, payload }) => {
     const { change, condition } = startOf(job, caller.relayId, claimKey)
     const key = keys.job(job.organisationId, job.id)
     // The condition fails after a lost response, and if a concurrent repetition of the heartbeat has claimed the job.
@@ -217,8 +217,8 @@ async function startFromInbox(
   claimKey: string,
 ): Promise<StartedJob[] | 'conflict'> {
   const waitingIds = await waitingIn({ ...cluster, listedJobs: new Set() }, limit)
-  const waitingJobs = await jobsWithPayload(caller, waitingIds)
-  const claimableJobs = fittingJobs(waitingJobs.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
+  const waiting = await jobsWithPayload(caller, waitingIds)
+  const claimableJobs = fittingJobs(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
   if (claimableJobs.length === 0) return []
   const starts = claimableJobs.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
   const jobs = starts.map(({ runningJob }) => runningJob)

@@ -65,9 +65,7 @@ const chunkView = ({ offset, nodeId, stream, bytes, atMs }: Chunk): OutputChunk 
  * Omits a time that equals the previous one, because the times of many small chunks could exceed the response limit.
  */
 export const chunkViews = (chunks: readonly Chunk[]): OutputChunk[] =>
-  chunks
-    .map(chunkView)
-    .map(({ at, ...chunk }, index, allViews) => (at === allViews[index - 1]?.at ? chunk : { ...chunk, at }))
+  chunks.map(chunkView).map(({ at, ...chunk }, index, all) => (at === all[index - 1]?.at ? chunk : { ...chunk, at }))
 
 /** `firstAtMs` is the time of the chunks before the first one with a time. */
 export function parseChunkViews(views: readonly OutputChunk[], firstAtMs?: number): Chunk[] {

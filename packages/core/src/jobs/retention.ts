@@ -93,10 +93,8 @@ async function removeExpiredOf(organisation: Item, atMs: number, untilMs: number
   let after: Item | undefined
   do {
     const page = await query({ ...range, to: lowestIdAt('job', expiredMs), ...(after && { after }) })
-    const storedItems = page.items.length === 0 ? [] : await getConsistent(page.items.map(keyOf))
-    const jobs = storedItems
-      .filter((item) => item !== undefined && !isOperation(item))
-      .map((item) => parseJob(item ?? {}))
+    const items = page.items.length === 0 ? [] : await getConsistent(page.items.map(keyOf))
+    const jobs = items.filter((item) => item !== undefined && !isOperation(item)).map((item) => parseJob(item ?? {}))
     const expiredJobs = jobs.filter((job) => isTerminal(job) && (job.completedAtMs ?? 0) <= expiredMs)
     for (let from = 0; from < expiredJobs.length; from += jobsPerTransaction) {
       await removeJobs(organisationId, expiredJobs.slice(from, from + jobsPerTransaction))

@@ -79,16 +79,14 @@ export const moduleEventProjection: Projection = {
 /** Modules do not receive their own events, which could loop forever. */
 const itemsFor = (
   { moduleId, publisher, subscriptions }: Subscriber,
-  allowedEvents: readonly string[],
+  allowed: readonly string[],
   records: readonly OutboxRecord[],
 ): Item[] =>
   records.flatMap((record) =>
     record.events.flatMap((event, index) => {
       const envelope = cloudEvent(event, record)
       const isOwnEvent = envelope.type.startsWith(`module.${moduleId}.`)
-      const isWanted = [subscriptions, allowedEvents].every((events) =>
-        isSubscribed({ events: [...events] }, envelope.type),
-      )
+      const isWanted = [subscriptions, allowed].every((events) => isSubscribed({ events: [...events] }, envelope.type))
       if (isOwnEvent || !isWanted) return []
       const key = keys.moduleEvent(moduleId, `${record.id}.${String(index).padStart(3, '0')}`)
       return [{ ...key, event: JSON.stringify(envelope), publisher, ttl: nowSeconds() + eventRetentionSeconds }]

@@ -58,15 +58,13 @@ function parseJson(bytes: Uint8Array): unknown {
 }
 
 function findLimitProblem(document: unknown): ManifestProblem | undefined {
-  let levelValues: unknown[] = [document]
-  for (let depth = 0; levelValues.length > 0; depth++) {
+  let values: unknown[] = [document]
+  for (let depth = 0; values.length > 0; depth++) {
     if (depth > maxDepth) return documentProblem('too_deep', `must not be nested more than ${maxDepth} levels deep`)
-    if (levelValues.some((value) => typeof value === 'string' && !value.isWellFormed())) {
+    if (values.some((value) => typeof value === 'string' && !value.isWellFormed())) {
       return documentProblem('invalid_unicode', 'must not contain lone surrogates')
     }
-    levelValues = levelValues.flatMap((value) =>
-      typeof value === 'object' && value !== null ? Object.values(value) : [],
-    )
+    values = values.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []))
   }
   return undefined
 }

@@ -66,18 +66,16 @@ const quotedTitle = (kind: 'job' | 'batch', title: string): string =>
 
 /** Stores the content once, and a small item in the feed of each recipient. A repeated call has no effect. */
 export async function notify(organisationId: string, notifications: readonly NewNotification[]): Promise<void> {
-  const uniqueNotifications = [
-    ...new Map(notifications.map((notification) => [notification.id, notification])).values(),
-  ]
+  const unique = [...new Map(notifications.map((notification) => [notification.id, notification])).values()]
   const findRecipients = await recipientsOf(
     organisationId,
-    uniqueNotifications.map(({ audience }) => audience),
+    unique.map(({ audience }) => audience),
   )
-  const entries = uniqueNotifications.flatMap(({ id, audience, type, severity }) =>
+  const entries = unique.flatMap(({ id, audience, type, severity }) =>
     [...findRecipients(audience)].map((userId) => ({ key: keys.feed(organisationId, userId, id), type, severity })),
   )
   // Contents must exist before the feed items that refer to them.
-  await batchPut(uniqueNotifications.map((notification) => contentItem(organisationId, notification)))
+  await batchPut(unique.map((notification) => contentItem(organisationId, notification)))
   await createEntries(entries)
 }
 

@@ -16,10 +16,8 @@ export async function recipientsOf(
   const needsUsers = audiences.some(({ permission }) => permission !== undefined)
   const users = needsUsers ? await readUsers(organisationId) : []
   return ({ userId, permission }) => {
-    const permittedUsers = users.filter(
-      ({ permissions }) => permission !== undefined && permissions.includes(permission),
-    )
-    return new Set([...(userId === undefined ? [] : [userId]), ...permittedUsers.map(({ id }) => id)])
+    const permitted = users.filter(({ permissions }) => permission !== undefined && permissions.includes(permission))
+    return new Set([...(userId === undefined ? [] : [userId]), ...permitted.map(({ id }) => id)])
   }
 }
 

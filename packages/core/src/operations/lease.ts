@@ -34,9 +34,8 @@ export function holdLease(claimedOperation: OperationRecord): OperationLease {
     get operation() {
       return operation
     },
-    startStep: (step) =>
-      write((currentOperation) => renewLease(currentOperation, withRunningStep(currentOperation.steps, step))),
-    renew: () => write((currentOperation) => renewLease(currentOperation)),
+    startStep: (step) => write((operation) => renewLease(operation, withRunningStep(operation.steps, step))),
+    renew: () => write((operation) => renewLease(operation)),
     releaseForRetry: (pauseMs, message) =>
       releaseForRetry(operation, pauseMs, withRetryMessage(operation.steps, message)),
   }

@@ -145,11 +145,11 @@ const lookupBy = (resolve: (name: string) => Promise<readonly string[]>): Lookup
 function exchange(url: URL, request: OutboundRequest, lookup: LookupFunction): Promise<OutboundResponse> {
   const { method, body = '', timeoutMs, maxBytes } = request
   const headers = { 'user-agent': `Platform/${version}`, ...request.headers }
-  const openRequest = url.protocol === 'https:' ? https.request : http.request
+  const open = url.protocol === 'https:' ? https.request : http.request
   return new Promise((resolve, reject) => {
     // The lookup returns lists, as `autoSelectFamily` requires.
     const options = { lookup, autoSelectFamily: true, agent: false, rejectUnauthorized: true } as const
-    const outgoing = openRequest(url, { method, headers, ...options })
+    const outgoing = open(url, { method, headers, ...options })
     const fail = (error: OutboundError) => {
       reject(error)
       outgoing.destroy()

@@ -21,10 +21,8 @@ const coveredMs = outboxRetryMs / 2
  * Neither clock is sufficient: the system clock may be set back, and the other one may pause while Lambda is frozen.
  */
 function isScheduled(organisationId: string): boolean {
-  const lastTimes = scheduledTimes.get(organisationId)
-  return (
-    lastTimes !== undefined && isWithin(lastTimes.atMs, coveredMs) && elapsedMs() < lastTimes.atElapsedMs + coveredMs
-  )
+  const last = scheduledTimes.get(organisationId)
+  return last !== undefined && isWithin(last.atMs, coveredMs) && elapsedMs() < last.atElapsedMs + coveredMs
 }
 
 export function outboxCheck(organisationId: string): { writes: WriteItem[]; confirm: () => void } {

@@ -88,8 +88,7 @@ export function storedBody(body: z.infer<typeof RecordBody>): string | Uint8Arra
   return text.length > maxTextLength ? compress(text) : text
 }
 
-const textOf = (storedValue: unknown): string =>
-  typeof storedValue === 'string' ? storedValue : decompress(storedValue)
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : decompress(value))
 
 export const parseRecord = (item: Item): OutboxRecord => ({
   ...RecordBody.parse(JSON.parse(textOf(item['record']))),

@@ -92,9 +92,9 @@ async function tryEnroll(
   if (token.expiresAtMs <= now()) throw platformError('enrollment_token_expired')
   const cluster = await Cluster.find(token.organisationId, token.clusterId)
   if (cluster?.enrollmentId !== token.id) {
-    const latestRecord = await verifyToken(request.enrollmentToken)
-    if (latestRecord.usedAtMs === undefined) throw platformError('enrollment_token_invalid')
-    return respondToRepeat(latestRecord, thumbprint, request, origin)
+    const latestToken = await verifyToken(request.enrollmentToken)
+    if (latestToken.usedAtMs === undefined) throw platformError('enrollment_token_invalid')
+    return respondToRepeat(latestToken, thumbprint, request, origin)
   }
   const relayId = relayIdOf(token, thumbprint)
   const { id: clusterId, name, relayId: previousRelayId } = cluster

@@ -85,17 +85,13 @@ const intervalFor = (record: ClusterRecord, report: Heartbeat): number =>
 
 async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heartbeat) {
   const { claimKey, freeSlots, statementKey, running } = report
-  const unreportedRecord = withoutReported(record, running)
-  if (claimKey === undefined) return { jobs: await waitingIn(unreportedRecord, freeSlots) }
-  const claims = await claimWaiting(caller, unreportedRecord, { claimKey, freeSlots, statementKey })
+  const cluster = withoutReported(record, running)
+  if (claimKey === undefined) return { jobs: await waitingIn(cluster, freeSlots) }
+  const claims = await claimWaiting(caller, cluster, { claimKey, freeSlots, statementKey })
   if (claims !== undefined) return { jobs: [], ...claims }
   // Jobs may have changed since the record was read.
-  const currentRecord = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
-  return {
-    jobs: await waitingIn(currentRecord, freeSlots),
-    claims: [],
-    moreJobs: countWaiting(currentRecord) > freeSlots,
-  }
+  const latest = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
+  return { jobs: await waitingIn(latest, freeSlots), claims: [], moreJobs: countWaiting(latest) > freeSlots }
 }
 
 /**

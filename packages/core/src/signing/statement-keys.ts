@@ -78,11 +78,9 @@ export async function replaceStatementKey({ withdraw = false } = {}): Promise<vo
     key: publicKeyOf(newKey),
     iat: nowSeconds(),
   })
-  const replacedKeys = withdraw
-    ? []
-    : [...oldKeys.replaced, { kid: oldKeys.current.kid, successor }].slice(-maxReplaced)
+  const replaced = withdraw ? [] : [...oldKeys.replaced, { kid: oldKeys.current.kid, successor }].slice(-maxReplaced)
   await failpoint('statement-key.signed')
-  const value = JSON.stringify({ current: newKey, replaced: replacedKeys } satisfies StatementKeys)
+  const value = JSON.stringify({ current: newKey, replaced } satisfies StatementKeys)
   const isReplaced = await replaceSecretOnce(keySecret('statement-keys'), oldKeys.current.kid, value)
   await failpoint('statement-key.written')
   cachedKeys = undefined

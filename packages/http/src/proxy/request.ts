@@ -53,10 +53,8 @@ export async function toModuleRequest(
 }
 
 /** Returns the permissions of the caller that the manifest of the module requires. */
-const visiblePermissionsOf = (
-  { permissions }: Caller,
-  { permissions: requiredPermissions = [] }: RouteOwner['claim'],
-) => new Set([...permissions].filter((permission) => requiredPermissions.includes(permission)))
+const visiblePermissionsOf = ({ permissions }: Caller, { permissions: required = [] }: RouteOwner['claim']) =>
+  new Set([...permissions].filter((permission) => required.includes(permission)))
 
 /** Whether a header value is safe to forward. A line break could start a second header. */
 export const isHeaderSafe = (value: string): boolean => /^[\t\u0020-\u007e\u0080-\u00ff]*$/.test(value)

@@ -12,8 +12,8 @@ const noPassphraseMessage =
 
 function parseBackupArguments(): { file: string; isUnencrypted: boolean } {
   const { values, positionals } = parseArgs({ allowPositionals: true, options: { unencrypted: { type: 'boolean' } } })
-  const [file, ...excessArguments] = positionals
-  if (file === undefined || excessArguments.length > 0) throw new BackupError('Name one file: npm run backup -- FILE')
+  const [file, ...rest] = positionals
+  if (file === undefined || rest.length > 0) throw new BackupError('Name one file: npm run backup -- FILE')
   return { file, isUnencrypted: values.unencrypted === true }
 }
 

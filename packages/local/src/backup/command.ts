@@ -4,9 +4,8 @@ import { StartError } from '../start-error.ts'
 import { BackupError } from './manifest.ts'
 
 export function parseFileArgument(command: string): string {
-  const [file, ...excessArguments] = parseArgs({ allowPositionals: true }).positionals
-  if (file === undefined || excessArguments.length > 0)
-    throw new BackupError(`Name one file: npm run ${command} -- FILE`)
+  const [file, ...rest] = parseArgs({ allowPositionals: true }).positionals
+  if (file === undefined || rest.length > 0) throw new BackupError(`Name one file: npm run ${command} -- FILE`)
   return file
 }
 

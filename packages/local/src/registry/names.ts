@@ -24,17 +24,16 @@ export function parsePath(path: string): Target | undefined {
   if (path === '/v2' || path === '/v2/') return { kind: 'base' }
   if (path === '/v2/_catalog') return { kind: 'catalog' }
   // The last segments determine the kind, because a repository may be called `manifests`.
-  const [, repository = '', kind = '', lastSegment = ''] =
+  const [, repository = '', kind = '', last = ''] =
     /^\/v2\/(.+)\/(blobs\/uploads|blobs|manifests|referrers|tags)\/([^/]*)$/.exec(path) ?? []
-  return isRepository(repository) ? targetOf(repository, kind, lastSegment) : undefined
+  return isRepository(repository) ? targetOf(repository, kind, last) : undefined
 }
 
-function targetOf(repository: string, kind: string, lastSegment: string): Target | undefined {
-  if (kind === 'blobs/uploads' && lastSegment === '') return { kind: 'uploads', repository }
-  if (kind === 'blobs/uploads' && uploadName.test(lastSegment))
-    return { kind: 'upload', repository, uploadId: lastSegment }
-  if (kind === 'blobs' && isDigest(lastSegment)) return { kind: 'blob', repository, digest: lastSegment }
-  if (kind === 'manifests' && isReference(lastSegment)) return { kind: 'manifest', repository, reference: lastSegment }
-  if (kind === 'referrers' && isDigest(lastSegment)) return { kind: 'referrers', repository, digest: lastSegment }
-  return kind === 'tags' && lastSegment === 'list' ? { kind: 'tags', repository } : undefined
+function targetOf(repository: string, kind: string, last: string): Target | undefined {
+  if (kind === 'blobs/uploads' && last === '') return { kind: 'uploads', repository }
+  if (kind === 'blobs/uploads' && uploadName.test(last)) return { kind: 'upload', repository, uploadId: last }
+  if (kind === 'blobs' && isDigest(last)) return { kind: 'blob', repository, digest: last }
+  if (kind === 'manifests' && isReference(last)) return { kind: 'manifest', repository, reference: last }
+  if (kind === 'referrers' && isDigest(last)) return { kind: 'referrers', repository, digest: last }
+  return kind === 'tags' && last === 'list' ? { kind: 'tags', repository } : undefined
 }

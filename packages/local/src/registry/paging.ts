@@ -10,10 +10,9 @@ export interface Page {
 
 /** Applies the parameters `n` (page size) and `last` (last item of the previous page). */
 export function pageOf(allItems: readonly string[], path: string, query: URLSearchParams): Page {
-  const limitText = query.get('n') ?? String(maximumPageSize)
-  if (!/^\d{1,9}$/.test(limitText))
-    throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
-  const pageSize = Math.min(Number(limitText), maximumPageSize)
+  const limit = query.get('n') ?? String(maximumPageSize)
+  if (!/^\d{1,9}$/.test(limit)) throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
+  const pageSize = Math.min(Number(limit), maximumPageSize)
   const last = query.get('last')
   const remainingItems = last === null ? allItems : allItems.filter((item) => item > last)
   const items = remainingItems.slice(0, pageSize)

@@ -21,8 +21,8 @@ export async function missingFunctions(
   release: FetchedRelease,
   functionNames: readonly string[],
 ): Promise<string[]> {
-  const missingName = requiredNames.find((name) => !functionNames.includes(name))
-  if (missingName !== undefined) throw finalError(`Release ${release.version} has no function ${missingName}.`)
+  const missing = requiredNames.find((name) => !functionNames.includes(name))
+  if (missing !== undefined) throw finalError(`Release ${release.version} has no function ${missing}.`)
   // A damaged release counts as missing, so that it is fetched again.
   const storedRelease = await readRelease(releasesDir, release).catch(ignoreDamage)
   if (storedRelease !== undefined) return []
@@ -37,9 +37,8 @@ export async function sealRelease(
   functionNames: readonly string[],
 ): Promise<void> {
   const { releasesDir, checkout } = options
-  const [missingName] = await missingFunctions(options, release, functionNames)
-  if (missingName !== undefined)
-    throw new TargetError(`Release ${release.version} is not staged: ${missingName} is missing.`)
+  const [missing] = await missingFunctions(options, release, functionNames)
+  if (missing !== undefined) throw new TargetError(`Release ${release.version} is not staged: ${missing} is missing.`)
   if (await readRelease(releasesDir, release).catch(ignoreDamage)) return
   await sealDraft(releasesDir, {
     ...releaseIdentity(release),

@@ -44,12 +44,9 @@ interface Member extends Version {
  * Starts with one version. A draining version gets no new invocations. It closes after its last invocation, and then
  * `onDrained` is called.
  */
-export function createTrafficSplit(
-  firstVersion: Version,
-  onDrained: (release: InstalledRelease) => void,
-): TrafficSplit {
+export function createTrafficSplit(first: Version, onDrained: (release: InstalledRelease) => void): TrafficSplit {
   const memberOf = (version: Version): Member => ({ ...version, pendingCount: 0, invocations: trackInvocations() })
-  let currentMember = memberOf(firstVersion)
+  let currentMember = memberOf(first)
   let stagedMember: Member | undefined
   const drainingMembers = new Set<Member>()
   const closings = new Set<Promise<void>>()

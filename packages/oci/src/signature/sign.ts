@@ -66,12 +66,11 @@ async function signByTag(
   key: KeyObject,
 ): Promise<Descriptor> {
   const payload = simpleSigningPayload(`${client.registry}/${repository}`, digest)
-  const existingManifest = await client.manifest(repository, signatureTag(digest))
-  const existingLayers =
-    existingManifest !== undefined && 'layers' in existingManifest.content ? existingManifest.content.layers : []
+  const existing = await client.manifest(repository, signatureTag(digest))
+  const existingLayers = existing !== undefined && 'layers' in existing.content ? existing.content.layers : []
   // The same key has already signed the digest.
-  if (existingManifest !== undefined && existingLayers.some((layer) => isSignatureOf(layer, payload, key)))
-    return existingManifest.descriptor
+  if (existing !== undefined && existingLayers.some((layer) => isSignatureOf(layer, payload, key)))
+    return existing.descriptor
   const signature = signBytes(key, payload, 'sha256').toString('base64')
   const blob = await client.putBlob(repository, payload)
   const annotations = { [signatureAnnotation]: signature }

@@ -67,16 +67,11 @@ export async function verifyImage(
       failures.push(verdict)
     }
   }
-  const firstFailure = unverifiedProblems.flatMap((problem) =>
-    failures.filter((failure) => failure.problem === problem),
-  )[0]
-  return (
-    firstFailure ??
-    unverifiedVerdict('unsigned', `No signature of ${[...uniqueDigests].join(' or ')} is in ${repository}.`)
-  )
+  const first = unverifiedProblems.flatMap((problem) => failures.filter((failure) => failure.problem === problem))[0]
+  return first ?? unverified('unsigned', `No signature of ${[...uniqueDigests].join(' or ')} is in ${repository}.`)
 }
 
-const unverifiedVerdict = (problem: UnverifiedProblem, reason: string): UnverifiedVerdict => ({
+const unverified = (problem: UnverifiedProblem, reason: string): UnverifiedVerdict => ({
   isVerified: false,
   problem,
   reason,
@@ -95,14 +90,14 @@ function verifySignature(
   keys: readonly Key[],
 ): Verdict {
   const { registry, repository, digest, atMs } = request
-  if (content === undefined) return unverifiedVerdict('broken_signature', `A signature of ${digest} is broken.`)
+  if (content === undefined) return unverified('broken_signature', `A signature of ${digest} is broken.`)
   const signers = keys.filter(({ key }) => isSignatureValid(key, content.signedBytes, content.signature))
-  if (signers.length === 0) return unverifiedVerdict('unknown_key', `${digest} is signed with no trusted key.`)
+  if (signers.length === 0) return unverified('unknown_key', `${digest} is signed with no trusted key.`)
   const namesText = signers.map(({ name }) => name).join(', ')
   const signedDigests = readDigests()
   if (!signedDigests.includes(digest)) {
     const other = signedDigests.filter(isDigest).slice(0, 3).join(', ') || 'an invalid digest'
-    return unverifiedVerdict(
+    return unverified(
       'signature_of_other_image',
       `A signature by ${namesText} is stored with ${digest}, but is for ${other}.`,
     )
@@ -110,14 +105,11 @@ function verifySignature(
   const keysInScope = signers.filter((key) => isInScope(key, registry, repository))
   if (keysInScope.length === 0) {
     const location = `${registry}/${repository}`
-    return unverifiedVerdict(
-      'key_out_of_scope',
-      `${digest} is signed by ${namesText}, which is not trusted for ${location}.`,
-    )
+    return unverified('key_out_of_scope', `${digest} is signed by ${namesText}, which is not trusted for ${location}.`)
   }
   const signer = keysInScope.find((key) => isValidAt(key, atMs))
   if (signer === undefined)
-    return unverifiedVerdict('key_out_of_time', `${digest} is signed by ${namesText}, which is not valid now.`)
+    return unverified('key_out_of_time', `${digest} is signed by ${namesText}, which is not valid now.`)
   return { isVerified: true, by: signer.name, layout, digest }
 }
 

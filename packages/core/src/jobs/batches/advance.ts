@@ -25,14 +25,13 @@ export async function advanceBatch({ organisationId, batchId }: BatchReference):
 }
 
 export async function applyBatchLimits(batch: BatchRecord): Promise<void> {
-  let currentBatch: BatchRecord | undefined = batch
+  let current: BatchRecord | undefined = batch
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     if (attempt > 0) await backOff(attempt)
-    if (currentBatch === undefined || currentBatch.starts !== undefined || currentBatch.finishedAtMs !== undefined)
-      return
-    const end = stopReasonOf(currentBatch)
-    if (await (end === undefined ? release(currentBatch) : stop(currentBatch, end))) return
-    currentBatch = await findBatch(batch.organisationId, batch.id)
+    if (current === undefined || current.starts !== undefined || current.finishedAtMs !== undefined) return
+    const end = stopReasonOf(current)
+    if (await (end === undefined ? release(current) : stop(current, end))) return
+    current = await findBatch(batch.organisationId, batch.id)
   }
   throw storeContentionError()
 }

@@ -11,14 +11,11 @@ export const listSecrets = operation(
     SortOrder: z.enum(['asc', 'desc']).default('asc'),
   }),
   (secrets, request) => {
-    const matchingSecrets = secrets
+    const matching = secrets
       .all()
       .filter((secret) => request.IncludePlannedDeletion || secret.DeletedDate === undefined)
       .filter((secret) => request.Filters.every((filter) => matches(secret, filter)))
-    const { items, ...next } = page(
-      request.SortOrder === 'asc' ? matchingSecrets : matchingSecrets.toReversed(),
-      request,
-    )
+    const { items, ...next } = page(request.SortOrder === 'asc' ? matching : matching.toReversed(), request)
     return { SecretList: items.map(listEntry), ...next }
   },
 )

@@ -10,16 +10,13 @@ export interface QueueDepth {
 }
 
 export function queueDepthOf({ name, messages, inflightMessages, delayedMessages }: Queue): QueueDepth {
-  const presentMessages = [...messages, ...[...inflightMessages.values()].map(({ message }) => message)]
-  const oldestSentMs = presentMessages.reduce(
-    (earliestMs, { sentTimestamp }) => Math.min(earliestMs, sentTimestamp),
-    Infinity,
-  )
+  const present = [...messages, ...[...inflightMessages.values()].map(({ message }) => message)]
+  const oldestSentMs = present.reduce((oldest, { sentTimestamp }) => Math.min(oldest, sentTimestamp), Infinity)
   return {
     name,
     waiting: messages.length,
     inFlight: inflightMessages.size,
     delayed: delayedMessages.length,
-    oldestSentMs: presentMessages.length === 0 ? 0 : oldestSentMs,
+    oldestSentMs: present.length === 0 ? 0 : oldestSentMs,
   }
 }
