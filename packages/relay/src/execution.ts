@@ -46,24 +46,23 @@ export class Execution {
   /** Stops the script. The first reason is reported, even if a later call forces the stop. */
   stop(reason: StopReason, mode: StopMode): void {
     this.#stopReason ??= reason
-    for (const runningScript of this.#runningScripts)
-      if (runningScript.stop(mode)) this.#stoppedScripts.add(runningScript)
+    for (const script of this.#runningScripts) if (script.stop(mode)) this.#stoppedScripts.add(script)
   }
 
   async #runOn({ id: nodeId, name: nodeName, executor }: RelayNode): Promise<CompletionRecord['nodes'][number]> {
     if (this.#stopReason) return { nodeId, exitCode: null }
     const { jobId, payload, onOutput, onSpawned } = this.#work
-    const runningScript = executor.start({
+    const script = executor.start({
       jobId,
       nodeName,
       script: payload.script,
       onOutput: (stream, bytes) => onOutput(nodeId, stream, bytes),
       onSpawned,
     })
-    this.#runningScripts.add(runningScript)
-    const exitCode = await runningScript.exitCode
-    this.#runningScripts.delete(runningScript)
-    return { nodeId, exitCode: this.#stoppedScripts.has(runningScript) ? null : exitCode }
+    this.#runningScripts.add(script)
+    const exitCode = await script.exitCode
+    this.#runningScripts.delete(script)
+    return { nodeId, exitCode: this.#stoppedScripts.has(script) ? null : exitCode }
   }
 }
 

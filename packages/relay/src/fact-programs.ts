@@ -46,7 +46,7 @@ export class FactPrograms {
   async #outputOf(path: string, problems: string[], signal: AbortSignal): Promise<Buffer | undefined> {
     const chunks: Buffer[] = []
     let sizeBytes = 0
-    const timeLimit = new AbortController()
+    const timeout = new AbortController()
     const runningScript = this.#executor.start({
       jobId: `facts-${randomBytes(6).toString('hex')}`,
       nodeName: 'facts',
@@ -59,10 +59,10 @@ export class FactPrograms {
       },
       onSpawned: () => {},
     })
-    const timerOptions = { signal: AbortSignal.any([timeLimit.signal, signal]) }
+    const timerOptions = { signal: AbortSignal.any([timeout.signal, signal]) }
     const timer = sleep(timeLimitMs, 'late' as const, timerOptions).catch(() => 'late' as const)
     const firstResult = await Promise.race([runningScript.exitCode, timer])
-    timeLimit.abort()
+    timeout.abort()
     if (firstResult === 'late') runningScript.stop('force')
     const code = await runningScript.exitCode
     const problem =

@@ -41,19 +41,16 @@ export class RetryableError extends Error {
  */
 export async function post({ signal, timeoutMs, ...request }: Post): Promise<RelayResponse> {
   signal.throwIfAborted()
-  const timeLimit = new AbortController()
-  const timer = setTimeout(
-    () => timeLimit.abort(new Error(`no response within ${timeoutMs / 1000} seconds`)),
-    timeoutMs,
-  )
-  const abort = () => timeLimit.abort(signal.reason)
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(new Error(`no response within ${timeoutMs / 1000} seconds`)), timeoutMs)
+  const abort = () => timeout.abort(signal.reason)
   signal.addEventListener('abort', abort)
   try {
-    return await parseResponse(await send(request, timeLimit.signal))
+    return await parseResponse(await send(request, timeout.signal))
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof RetryableError) throw error
-    throw new RetryableError(networkErrorMessage(timeLimit.signal.aborted ? timeLimit.signal.reason : error))
+    throw new RetryableError(networkErrorMessage(timeout.signal.aborted ? timeout.signal.reason : error))
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', abort)

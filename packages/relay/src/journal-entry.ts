@@ -56,8 +56,6 @@ const requiredMembers = {
 } satisfies Record<JournalRecord['state'], string[]>
 
 function isRecord(value: JsonObject): value is JournalRecord {
-  const requiredFields: string[] | undefined = new Map(Object.entries(requiredMembers)).get(String(value.state))
-  return (
-    typeof value.jobId === 'string' && requiredFields !== undefined && requiredFields.every((name) => name in value)
-  )
+  const required: string[] | undefined = new Map(Object.entries(requiredMembers)).get(String(value.state))
+  return typeof value.jobId === 'string' && required !== undefined && required.every((name) => name in value)
 }

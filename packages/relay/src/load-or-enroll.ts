@@ -13,10 +13,9 @@ import type { Options } from './options.ts'
  */
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
-  const storedIdentity = loadIdentity(stateFolder)
+  const stored = loadIdentity(stateFolder)
   // A key would create another cluster, so it never replaces a stored identity.
-  if (storedIdentity && (!token || token.isKey || token.id === storedIdentity.tokenId))
-    return resume(storedIdentity, options)
+  if (stored && (!token || token.isKey || token.id === stored.tokenId)) return resume(stored, options)
   if (!token)
     throw new FatalError(
       'usage',
@@ -26,16 +25,15 @@ export async function loadOrEnroll(options: Options, clock: ServerClock, signal:
   warnAboutHttp(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : localNodes()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })
-  storeIdentity(stateFolder, identity, storedIdentity)
+  storeIdentity(stateFolder, identity, stored)
   info(`Enrolled as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }
 
-function resume(storedIdentity: Identity, { server, nodesFile, stateFolder }: Options): Identity {
-  const nodes = nodesFile ? withEnrolledIds(storedIdentity.nodes, readNodes(nodesFile)) : storedIdentity.nodes
-  const identity = { ...storedIdentity, server: server ?? storedIdentity.server, nodes }
-  if (identity.server !== storedIdentity.server)
-    storeIdentity(stateFolder, { ...storedIdentity, server: identity.server }, undefined)
+function resume(stored: Identity, { server, nodesFile, stateFolder }: Options): Identity {
+  const nodes = nodesFile ? withEnrolledIds(stored.nodes, readNodes(nodesFile)) : stored.nodes
+  const identity = { ...stored, server: server ?? stored.server, nodes }
+  if (identity.server !== stored.server) storeIdentity(stateFolder, { ...stored, server: identity.server }, undefined)
   info(`Resuming as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }

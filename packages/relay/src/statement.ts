@@ -18,17 +18,14 @@ export type ExpectedClaim = { jobId: string; clusterId: string; keys: ReadonlyMa
  * Returns the payload of a claim. Throws `StatementError` unless the payload is valid, the server has signed it for
  * this job and cluster, and the statement has not expired.
  */
-export function verifyClaim(
-  { statement, payload }: UnverifiedClaim,
-  expectedClaim: ExpectedClaim,
-): InvokeScriptPayload {
+export function verifyClaim({ statement, payload }: UnverifiedClaim, expected: ExpectedClaim): InvokeScriptPayload {
   if (typeof statement !== 'string' || !isJsonObject(payload)) throw new StatementError('it has no statement')
-  const claims = claimsOf(statement, expectedClaim.keys)
+  const claims = claimsOf(statement, expected.keys)
   const payloadSha256 = createHash('sha256').update(JSON.stringify(payload)).digest('hex')
-  if (claims.jobId !== expectedClaim.jobId) throw new StatementError('its statement is for another job')
-  if (claims.clusterId !== expectedClaim.clusterId) throw new StatementError('its statement is for another cluster')
+  if (claims.jobId !== expected.jobId) throw new StatementError('its statement is for another job')
+  if (claims.clusterId !== expected.clusterId) throw new StatementError('its statement is for another cluster')
   if (claims.payloadSha256 !== payloadSha256) throw new StatementError('its payload does not match its statement')
-  if (typeof claims.exp !== 'number' || claims.exp * 1000 <= expectedClaim.nowMs) {
+  if (typeof claims.exp !== 'number' || claims.exp * 1000 <= expected.nowMs) {
     throw new StatementError('its statement has expired')
   }
   return parsePayload(payload)

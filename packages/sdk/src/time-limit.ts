@@ -8,12 +8,9 @@ export class TimeLimitError extends Error {
  * `AbortSignal.timeout`, the timer keeps the process alive.
  */
 export function startTimeLimit(name: string, limitMs: number): { signal: AbortSignal } & Disposable {
-  const controller = new AbortController()
-  const timer = setTimeout(
-    () => controller.abort(new TimeLimitError(`${name} took longer than ${limitMs} ms.`)),
-    limitMs,
-  )
-  return { signal: controller.signal, [Symbol.dispose]: () => clearTimeout(timer) }
+  const timeout = new AbortController()
+  const timer = setTimeout(() => timeout.abort(new TimeLimitError(`${name} took longer than ${limitMs} ms.`)), limitMs)
+  return { signal: timeout.signal, [Symbol.dispose]: () => clearTimeout(timer) }
 }
 
 /**

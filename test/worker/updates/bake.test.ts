@@ -111,7 +111,7 @@ test('prefers GET routes that need a sign-in, because they have no effect', () =
 })
 
 test.each([
-  // share, faultCount, oldVersionFaultCount, usualFaultCount, exceeds
+  // share, faults, oldVersionFaults, usualFaults, exceeds
   [10, 2, 0, 0, false],
   [10, 3, 0, 0, true],
   [50, 3, 1, 0, true],
@@ -133,14 +133,7 @@ test.each([
 ] as const)(
   'at %i percent, %i errors against %i of the old version, which had %i before, exceed the budget: %s',
   (share, faults, oldVersionFaults, usualFaults, exceeds) => {
-    expect(
-      exceedsErrorBudget({
-        share,
-        faultCount: faults,
-        oldVersionFaultCount: oldVersionFaults,
-        usualFaultCount: usualFaults,
-      }),
-    ).toBe(exceeds)
+    expect(exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults })).toBe(exceeds)
   },
 )
 

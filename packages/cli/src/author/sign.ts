@@ -22,7 +22,7 @@ export async function verifyRemote(image: string, keys: readonly TrustedKey[]): 
 }
 
 async function digestAt(remote: Remote): Promise<string> {
-  const foundManifest = await remote.client.resolve(remote.repository, remote.target)
-  if (foundManifest === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
-  return foundManifest.digest
+  const descriptor = await remote.client.resolve(remote.repository, remote.target)
+  if (descriptor === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
+  return descriptor.digest
 }

@@ -18,8 +18,7 @@ interface FieldProps {
 // Connects label, control, hint and error for screen readers.
 function Field({ name, label, hint, isOptional, check, children }: FieldProps & { children: ReactNode }) {
   const validate =
-    check &&
-    ((value: unknown, allValues: Record<string, unknown>) => check(typeof value === 'string' ? value : '', allValues))
+    check && ((value: unknown, all: Record<string, unknown>) => check(typeof value === 'string' ? value : '', all))
   return (
     <Base.Root name={name} className={styles['field']} validationMode="onSubmit" validate={validate}>
       <Base.Label className={styles['label']}>

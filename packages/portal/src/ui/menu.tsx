@@ -28,12 +28,6 @@ export function Menu(props: MenuProps) {
     open()
   }
   if (popup) return <popup.OpenedMenu {...props} />
-  const closedAttributes = { 'aria-haspopup': 'menu', 'aria-expanded': false }
-  return cloneElement(props.trigger, {
-    ...closedAttributes,
-    onKeyDown,
-    onClick: open,
-    onPointerEnter: prepare,
-    onFocus: prepare,
-  })
+  const closed = { 'aria-haspopup': 'menu', 'aria-expanded': false }
+  return cloneElement(props.trigger, { ...closed, onKeyDown, onClick: open, onPointerEnter: prepare, onFocus: prepare })
 }

@@ -125,7 +125,7 @@ export function VirtualTable<Row>({
                 style={{
                   blockSize: size,
                   transform: `translateY(${start - topPx}px)`,
-                  ...(!isNarrow && { gridTemplateColumns: gridTemplate(columns) }),
+                  ...(!isNarrow && { gridTemplateColumns: tracks(columns) }),
                 }}
               >
                 {isNarrow ? (
@@ -161,7 +161,7 @@ export const RowLink = ({ children, ...rest }: LinkProps & { children: ReactNode
   </Link>
 )
 
-const gridTemplate = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
+const tracks = (columns: readonly { width: string }[]): string => columns.map(({ width }) => width).join(' ')
 
 const nameOf = ({ title, hiddenTitle }: { title: string; hiddenTitle?: string }): string =>
   title || (hiddenTitle ?? 'Actions')
@@ -175,12 +175,7 @@ interface HeadProps<Row> {
 // With two lines per row the column heads do not apply, so they are only for screen readers.
 const Head = <Row,>({ columns, isNarrow, sorting }: HeadProps<Row>) => (
   <div role="rowgroup" className={isNarrow ? 'visually-hidden' : styles['head']}>
-    <div
-      role="row"
-      aria-rowindex={1}
-      className={styles['heads']}
-      style={{ gridTemplateColumns: gridTemplate(columns) }}
-    >
+    <div role="row" aria-rowindex={1} className={styles['heads']} style={{ gridTemplateColumns: tracks(columns) }}>
       {columns.map((column) => (
         <div
           key={nameOf(column)}
@@ -222,12 +217,12 @@ function useRestoredFocus<Place extends HTMLElement>(key: string): RefObject<Pla
 // Changes the order from ascending to descending, and then to the default.
 function SortButton({ title, sort, sorting }: { title: string; sort: string; sorting: Sorting }) {
   const direction = directionOf(sort, sorting)
-  const nextSortByDirection = { none: sort, ascending: `-${sort}`, descending: undefined }[direction ?? 'none']
+  const nextSort = { none: sort, ascending: `-${sort}`, descending: undefined }[direction ?? 'none']
   const Icon = direction === 'descending' ? ArrowDown : ArrowUp
   const button = useRestoredFocus<HTMLButtonElement>(sort)
   const press = () => {
     pressedControl = sort
-    sorting.onChange(nextSortByDirection)
+    sorting.onChange(nextSort)
   }
   return (
     <button ref={button} type="button" className={styles['sort']} onClick={press}>
@@ -288,16 +283,13 @@ const Cells = <Row,>({ columns, ...row }: CellsProps<Row>) =>
 const NarrowCells = <Row,>({ columns, ...row }: CellsProps<Row>) => (
   <>
     <div className={styles['first']}>
-      <Cells
-        columns={(['lead', 'start', 'end'] as const).flatMap((position) => columnsAt(columns, position))}
-        {...row}
-      />
+      <Cells columns={(['lead', 'start', 'end'] as const).flatMap((position) => placed(columns, position))} {...row} />
     </div>
     <div className={styles['second']}>
-      <Cells columns={columnsAt(columns, undefined)} {...row} />
+      <Cells columns={placed(columns, undefined)} {...row} />
     </div>
   </>
 )
 
-const columnsAt = <Row,>(columns: readonly VirtualColumn<Row>[], position: VirtualColumn<Row>['narrow']) =>
+const placed = <Row,>(columns: readonly VirtualColumn<Row>[], position: VirtualColumn<Row>['narrow']) =>
   columns.filter(({ narrow }) => narrow === position)

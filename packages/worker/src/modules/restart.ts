@@ -29,24 +29,21 @@ interface RedeployedModule {
  * them concurrently and runs their hooks together. Concurrent runs are idempotent. Returns the modules whose deployment
  * failed with a transient error.
  */
-export async function restartAll(
-  runtime: ModuleRuntime,
-  missingModules: readonly ServingModule[],
-): Promise<ServingModule[]> {
-  if (missingModules.length === 0) return []
-  log('warn', 'Starting modules that should be running', { modules: missingModules.map(({ id }) => id) })
-  const outcomes = await Promise.all(missingModules.map((record) => redeploy(runtime, record)))
+export async function restartAll(runtime: ModuleRuntime, modules: readonly ServingModule[]): Promise<ServingModule[]> {
+  if (modules.length === 0) return []
+  log('warn', 'Starting modules that should be running', { modules: modules.map(({ id }) => id) })
+  const outcomes = await Promise.all(modules.map((record) => redeploy(runtime, record)))
   const redeployedModules = outcomes.filter((each) => typeof each === 'object')
   const candidates = redeployedModules.map(({ record, deployment }) => ({
     deployment,
     manifest: record.release.manifest,
   }))
   const results = await runLifecycle(runtime, candidates)
-  const storedModules = results.map((result, index) =>
+  const writes = results.map((result, index) =>
     logErrors(result.moduleId, () => storeResult(runtime, redeployedModules[index], result)),
   )
-  await Promise.all(storedModules)
-  return missingModules.filter((_, index) => outcomes[index] === 'down')
+  await Promise.all(writes)
+  return modules.filter((_, index) => outcomes[index] === 'down')
 }
 
 /** Deploys a module again. A final error fails the module; after another error, the next supervision run retries. */

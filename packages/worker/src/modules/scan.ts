@@ -32,11 +32,11 @@ interface ScanResult {
  */
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
-  const knownRecords = new Map(before.repositories.map((record) => [record.reference, record]))
+  const known = new Map(before.repositories.map((record) => [record.reference, record]))
   const numberedSources = parseSources(setting).map((source, sourceIndex) => ({ source, sourceIndex }))
   const registries = [...Map.groupBy(numberedSources, ({ source }) => source.registry)]
   const results = await Promise.all(
-    registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, knownRecords)),
+    registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, known)),
   )
   const repositories = results.flatMap(({ records }) => records)
   const scanSummary = { scannedAtMs: now(), problems: results.flatMap((each) => each.problems) }
@@ -52,14 +52,14 @@ type KnownRecords = ReadonlyMap<string, CatalogRepositoryRecord>
 async function scanRegistry(
   registry: string,
   sources: readonly { source: Source; sourceIndex: number }[],
-  knownRecords: KnownRecords,
+  known: KnownRecords,
 ): Promise<ScanResult> {
   const client = registryClientFor(registry, { untilMs: elapsedMs() + registryLimitMs })
   const results: ScanResult = { records: [], problems: [] }
-  const targets = await targetsOf(client, sources, knownRecords, results.problems)
+  const targets = await targetsOf(client, sources, known, results.problems)
   let isDown = false
   await forEachLimit(maxConcurrentRepositories, targets, async ({ reference, name, sourceIndex }) => {
-    const before = knownRecords.get(reference)
+    const before = known.get(reference)
     try {
       if (isDown) throw new RegistryError('unreachable', '')
       const { problems, releases, others } = await scanRepository({ client, name }, before)
@@ -86,15 +86,13 @@ function describeError(error: unknown, reference: string): string {
 async function targetsOf(
   client: RegistryClient,
   sources: readonly { source: Source; sourceIndex: number }[],
-  knownRecords: KnownRecords,
+  known: KnownRecords,
   problems: string[],
 ): Promise<ScanTarget[]> {
   const { registry } = client
   const targets = new Map<string, ScanTarget>()
   for (const { source, sourceIndex } of sources) {
-    for (const name of source.isWhole
-      ? await listRepositories(client, source, knownRecords, problems)
-      : [source.repository]) {
+    for (const name of source.isWhole ? await listRepositories(client, source, known, problems) : [source.repository]) {
       const reference = `${registry}/${name}`
       if (!targets.has(reference)) targets.set(reference, { reference, name, sourceIndex })
     }

@@ -91,14 +91,7 @@ function findExcess(
 ): string | undefined {
   const [faults, oldVersionFaults] = [counts.ofRelease - baseline.ofRelease, counts.ofBefore - baseline.ofBefore]
   const bakedMs = elapsedMs() - baseline.startedMs
-  if (
-    !exceedsErrorBudget({
-      share,
-      faultCount: faults,
-      oldVersionFaultCount: oldVersionFaults,
-      usualFaultCount: baseline.usualPerMs * bakedMs,
-    })
-  )
+  if (!exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults: baseline.usualPerMs * bakedMs }))
     return undefined
   const ofBefore = `version ${before.version} ${oldVersionFaults} times in the same time`
   return `Version ${release.version} failed ${faults} times in ${Math.ceil(bakedMs / 1000)} s at ${share} %, ${ofBefore}.`
@@ -107,11 +100,11 @@ function findExcess(
 export interface ErrorCounts {
   share: TrafficPercent
   /** Failures of the new version since it got its share. */
-  faultCount: number
+  faults: number
   /** Failures of the old version in the same period. */
-  oldVersionFaultCount: number
+  oldVersionFaults: number
   /** Usual failures of the old version in a period of the same length, with all traffic. */
-  usualFaultCount: number
+  usualFaults: number
 }
 
 /** Fewer failures are not significant. */
@@ -122,12 +115,10 @@ const toleranceFactor = 2
  * Whether a new version fails more than the old one: at least three times, and more than twice as often as the old
  * version would at this share, now or before. At 100 %, only the earlier failures of the old version are available.
  */
-export function exceedsErrorBudget({ share, faultCount, oldVersionFaultCount, usualFaultCount }: ErrorCounts): boolean {
+export function exceedsErrorBudget({ share, faults, oldVersionFaults, usualFaults }: ErrorCounts): boolean {
   const fraction = share / 100
-  const expectedErrors = fraction < 1 ? (oldVersionFaultCount * fraction) / (1 - fraction) : 0
-  return (
-    faultCount >= minFailures && faultCount > toleranceFactor * Math.max(expectedErrors, usualFaultCount * fraction)
-  )
+  const expectedErrors = fraction < 1 ? (oldVersionFaults * fraction) / (1 - fraction) : 0
+  return faults >= minFailures && faults > toleranceFactor * Math.max(expectedErrors, usualFaults * fraction)
 }
 
 /** Removes a release's share, on a best-effort basis: an unmonitored release should receive no traffic. */

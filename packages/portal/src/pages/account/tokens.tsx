@@ -137,23 +137,19 @@ const expiryAfter = (days: number, maxDays: number | null): string =>
   new Date(Date.now() + days * dayMs - (days === maxDays ? clockToleranceMs : 0)).toISOString()
 
 function NewToken({ onClose }: { onClose: () => void }) {
-  const [createdToken, setCreatedToken] = useState<CreatedApiToken>()
+  const [created, setCreated] = useState<CreatedApiToken>()
   const settings = useQuery(organisationSettingsQuery)
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
-      title={createdToken === undefined ? 'Create API token' : `API token ${createdToken.name}`}
-    >
-      {createdToken === undefined ? (
+    <Dialog isOpen onClose={onClose} title={created === undefined ? 'Create API token' : `API token ${created.name}`}>
+      {created === undefined ? (
         <Loaded query={settings} what="the lifetimes">
-          {(loaded) => <TokenForm settings={loaded} onCreated={setCreatedToken} />}
+          {(loaded) => <TokenForm settings={loaded} onCreated={setCreated} />}
         </Loaded>
       ) : (
         <ShownOnce
           advice="Copy the token now. It is not shown again."
           label="API token"
-          text={createdToken.token}
+          text={created.token}
           onDone={onClose}
         />
       )}

@@ -24,8 +24,7 @@ import { SitesDialog } from './sites.tsx'
 export function ClustersPage() {
   const { sort, ...filter } = useSearch({ from: '/signed-in/clusters' })
   const navigate = useNavigate({ from: '/clusters' })
-  const change = (nextFilter: ClusterFilter) =>
-    void navigate({ search: withoutUndefined({ ...nextFilter, sort }), replace: true })
+  const change = (next: ClusterFilter) => void navigate({ search: withoutUndefined({ ...next, sort }), replace: true })
   const changeSort = (nextSort: ClusterSort | undefined) =>
     void navigate({ search: withoutUndefined({ ...filter, sort: nextSort }) })
   return (

@@ -37,16 +37,16 @@ export function useKnownLabels(isNeeded: boolean): KnownLabel[] {
  * target. A target of selected clusters is not counted.
  */
 export function useResolved(target: Target | undefined) {
-  const currentTarget = target === undefined || target.clusterIds !== undefined ? '' : JSON.stringify(target)
-  const settledTarget = useDebounced(currentTarget)
-  const isSettled = settledTarget === currentTarget
+  const currentKey = target === undefined || target.clusterIds !== undefined ? '' : JSON.stringify(target)
+  const settledKey = useDebounced(currentKey)
+  const isSettled = settledKey === currentKey
   const query = useQuery({
-    queryKey: [...targetsKey, settledTarget],
-    enabled: isSettled && settledTarget !== '',
-    queryFn: ({ signal }) => resolve(JSON.parse(settledTarget), signal),
+    queryKey: [...targetsKey, settledKey],
+    enabled: isSettled && settledKey !== '',
+    queryFn: ({ signal }) => resolve(JSON.parse(settledKey), signal),
     staleTime: 10_000,
   })
-  return isSettled && settledTarget !== '' ? query : { ...query, data: undefined, error: null }
+  return isSettled && settledKey !== '' ? query : { ...query, data: undefined, error: null }
 }
 
 const resolve = (target: Target, signal?: AbortSignal) =>

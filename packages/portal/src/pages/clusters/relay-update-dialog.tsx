@@ -84,8 +84,8 @@ function Progress({ update, loadedAtMs }: ProgressProps) {
 
 /** Lists the clusters with the chosen status. The default is `RolledBack` if any relay rolled back, else all. */
 function Clusters({ update: { id, counts }, loadedAtMs }: ProgressProps) {
-  const [explicitStatus, setExplicitStatus] = useState<string>()
-  const chosenStatus = explicitStatus ?? (counts.rolledBack > 0 ? 'RolledBack' : '')
+  const [picked, setPicked] = useState<string>()
+  const chosenStatus = picked ?? (counts.rolledBack > 0 ? 'RolledBack' : '')
   const status = oneOfIn({ chosenStatus }, 'chosenStatus', statusNames)
   const query = useInfiniteQuery({
     ...cursorQuery([...relayUpdatesKey, id, 'clusters', status], (cursor, signal) => {
@@ -99,13 +99,7 @@ function Clusters({ update: { id, counts }, loadedAtMs }: ProgressProps) {
   useEffect(() => void refetch({ cancelRefetch: false }), [refetch, loadedAtMs])
   return (
     <>
-      <SelectField
-        name="status"
-        label="Status"
-        value={chosenStatus}
-        options={statusOptions}
-        onChange={setExplicitStatus}
-      />
+      <SelectField name="status" label="Status" value={chosenStatus} options={statusOptions} onChange={setPicked} />
       <Loaded query={query} what="the clusters">
         {({ items, totalCount }) => (
           <>

@@ -16,7 +16,7 @@ interface ReviewProps {
   /** How the action affects clusters that are not online. */
   awayNote: string
   onClose: () => void
-  onConfirm: (reviewedTarget: ReviewedTarget) => Promise<unknown>
+  onConfirm: (reviewed: ReviewedTarget) => Promise<unknown>
   /** The progress, once the action has started. */
   children?: ReactNode
 }
@@ -24,12 +24,11 @@ interface ReviewProps {
 /** Shows which clusters an action will affect, before it starts. */
 export function Review({ target, verb, awayNote, onClose, onConfirm, children }: ReviewProps) {
   const query = useQuery(reviewQuery(target))
-  const confirm = async (reviewedTarget: ReviewedTarget) => {
+  const confirm = async (reviewed: ReviewedTarget) => {
     try {
-      await onConfirm(reviewedTarget)
+      await onConfirm(reviewed)
     } catch (error) {
-      if (isApiError(error, 'target_changed'))
-        throw targetChangedError(error.body['resolvedCount'], reviewedTarget.count)
+      if (isApiError(error, 'target_changed')) throw targetChangedError(error.body['resolvedCount'], reviewed.count)
       // A cluster of the target was removed, so the clusters are counted again.
       if (isApiError(error, 'cluster_forbidden')) refreshTargets()
       throw error
@@ -45,17 +44,17 @@ export function Review({ target, verb, awayNote, onClose, onConfirm, children }:
     >
       {children}
       <Loaded query={query} what="the clusters">
-        {(reviewedTarget) =>
-          reviewedTarget.count === 0 ? (
-            <Affected reviewed={reviewedTarget} awayNote={awayNote} />
+        {(reviewed) =>
+          reviewed.count === 0 ? (
+            <Affected reviewed={reviewed} awayNote={awayNote} />
           ) : (
             <Form
-              submitLabel={`${verb} ${clusterCountText(reviewedTarget.count)}`}
+              submitLabel={`${verb} ${clusterCountText(reviewed.count)}`}
               hasDraft={false}
               actions={<CancelButton />}
-              onSubmit={() => confirm(reviewedTarget)}
+              onSubmit={() => confirm(reviewed)}
             >
-              <Affected reviewed={reviewedTarget} awayNote={awayNote} />
+              <Affected reviewed={reviewed} awayNote={awayNote} />
             </Form>
           )
         }

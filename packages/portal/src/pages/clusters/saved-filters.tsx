@@ -59,9 +59,9 @@ function FilterList({ onChoose }: { onChoose: (filter: ClusterFilter) => void })
   const query = useQuery(savedFiltersQuery)
   return (
     <Loaded query={query} what="saved filters">
-      {(savedFilter) => (
+      {(savedFilters) => (
         <ul className={styles['entries']} aria-label="Saved filters">
-          {savedFilter.filter(isClusterFilter).map((each) => (
+          {savedFilters.filter(isClusterFilter).map((each) => (
             <li key={each.id}>
               <Button variant="quiet" className={styles['entry']} onClick={() => onChoose(filterOf(each.filter))}>
                 <strong>{each.name}</strong>

@@ -67,10 +67,8 @@ export function TargetPicker({ input, onChange, resolved }: TargetPickerProps) {
 function FilterPicker({ filterId, onChange }: { filterId: string; onChange: (filterId: string) => void }) {
   const { data = [] } = useQuery(savedFiltersQuery)
   const options = data.filter(isClusterFilter).map(({ id, name }) => ({ value: id, label: name }))
-  const allOptions = [{ value: '', label: options.length === 0 ? 'No saved filters' : 'Select a filter' }, ...options]
-  return (
-    <SelectField name="savedFilter" label="Saved filter" options={allOptions} value={filterId} onChange={onChange} />
-  )
+  const all = [{ value: '', label: options.length === 0 ? 'No saved filters' : 'Select a filter' }, ...options]
+  return <SelectField name="savedFilter" label="Saved filter" options={all} value={filterId} onChange={onChange} />
 }
 
 interface ClusterPickerProps {
@@ -96,7 +94,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
     // Clusters may have been registered since the last visit.
     refetchOnMount: 'always',
   })
-  const chosenSet = new Set(chosen)
+  const chosenIds = new Set(chosen)
   const toggle = (id: string, isAdded: boolean) =>
     onChange(isAdded ? [...chosen, id] : chosen.filter((each) => each !== id))
   return (
@@ -117,7 +115,7 @@ function ClusterPicker({ chosen, onChange }: ClusterPickerProps) {
                 <ClusterChoice
                   key={cluster.id}
                   cluster={cluster}
-                  isChosen={chosenSet.has(cluster.id)}
+                  isChosen={chosenIds.has(cluster.id)}
                   onToggle={toggle}
                 />
               ))}

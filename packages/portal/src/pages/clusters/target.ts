@@ -26,11 +26,8 @@ function targetOf({ kind, clusterIds, selector, filterId }: TargetInput): Target
 
 /** Counts the clusters of the target. `count` is undefined until it is known. */
 export function useTarget(input: TargetInput) {
-  const { data: resolvedTarget } = useResolved(targetOf(input))
-  return {
-    resolved: resolvedTarget,
-    count: input.kind === 'picked' ? input.clusterIds.length : resolvedTarget?.resolvedCount,
-  }
+  const { data: resolved } = useResolved(targetOf(input))
+  return { resolved, count: input.kind === 'picked' ? input.clusterIds.length : resolved?.resolvedCount }
 }
 
 const missingTexts: Record<TargetKind, string> = {

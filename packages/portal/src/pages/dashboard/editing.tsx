@@ -22,10 +22,7 @@ export function Editing({ dashboard }: { dashboard: Dashboard }) {
   const controlsOf = ({ widget, position: { selector = '' } }: PlacedWidget) => (
     <WidgetControls
       title={widget.title}
-      {...(widget.hasSelector && {
-        selector,
-        onSelect: (nextSelector: string) => dashboard.select(widget, nextSelector),
-      })}
+      {...(widget.hasSelector && { selector, onSelect: (next: string) => dashboard.select(widget, next) })}
       {...(hasColumns && { onStep: (name: Step) => step(widget, name) })}
       onRemove={() => dashboard.remove(widget)}
     />

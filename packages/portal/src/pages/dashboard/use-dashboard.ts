@@ -21,10 +21,9 @@ function visiblePositions(storedPlacements: StoredPlacements, widgets: readonly 
 export function useDashboard() {
   const widgets = widgetsFor(useMe().permissions)
   const { query, change, isSaving } = useLayout()
-  const storedPlacements = query.data?.layout
-  const positions =
-    storedPlacements === undefined ? compact(defaultPositions(widgets)) : visiblePositions(storedPlacements, widgets)
-  const hiddenPlacements = (storedPlacements ?? []).filter(({ widgetId }) => !widgets.some(({ id }) => id === widgetId))
+  const layout = query.data?.layout
+  const positions = layout === undefined ? compact(defaultPositions(widgets)) : visiblePositions(layout, widgets)
+  const hiddenPlacements = (layout ?? []).filter(({ widgetId }) => !widgets.some(({ id }) => id === widgetId))
   const arrange = (nextPositions: readonly GridPosition[]) => {
     if (!isSameLayout(nextPositions, positions)) change([...nextPositions, ...hiddenPlacements])
   }

@@ -25,12 +25,9 @@ type ProviderSettings = { type: ProviderType } & { [Name in SettingName]?: Provi
  */
 export function requestOf(type: ProviderType, values: FormValues, rules: Rules, before?: Provider): ProviderRequest {
   const { identifying, required, optional } = providerTypeSpecs[type]
-  const enteredEntry = (setting: Setting) => [setting.name, enteredText(values, setting)] as const
-  const storedEntry = ({ name }: Setting) => [name, before && valueText(before, name)] as const
-  const entries = [
-    ...identifying.map(before ? storedEntry : enteredEntry),
-    ...[...required, ...optional].map(enteredEntry),
-  ]
+  const entered = (setting: Setting) => [setting.name, enteredText(values, setting)] as const
+  const stored = ({ name }: Setting) => [name, before && valueText(before, name)] as const
+  const entries = [...identifying.map(before ? stored : entered), ...[...required, ...optional].map(entered)]
   const { scopes, ...texts } = Object.fromEntries(entries.filter(([, text]) => text !== undefined && text !== ''))
   const name = values['displayName']?.trim() ?? ''
   return {

@@ -1,6 +1,6 @@
 type Line = { kind: 'same' | 'removed' | 'added'; text: string }
 
-/** One line of a diff, or a number of equal lines that are not shown. `at` is the position in the diff. */
+/** One line of a diff, or a number of equal lines that are not shown. `index` is the position in the diff. */
 export type DiffRow = (Line | { kind: 'skipped'; count: number }) & { index: number }
 
 // Above this product of line counts, the differing middle is shown as replaced, because comparing it takes too long.
@@ -33,22 +33,21 @@ const removedLine = (text: string): Line => ({ kind: 'removed', text })
 const addedLine = (text: string): Line => ({ kind: 'added', text })
 
 // Compares lines by their longest common subsequence.
-function compareLines(leftLines: readonly string[], rightLines: readonly string[]): Line[] {
-  if (leftLines.length * rightLines.length > maxCells)
-    return [...leftLines.map(removedLine), ...rightLines.map(addedLine)]
-  const width = rightLines.length + 1
-  const lengths = new Uint32Array((leftLines.length + 1) * width)
+function compareLines(left: readonly string[], right: readonly string[]): Line[] {
+  if (left.length * right.length > maxCells) return [...left.map(removedLine), ...right.map(addedLine)]
+  const width = right.length + 1
+  const lengths = new Uint32Array((left.length + 1) * width)
   const lengthAt = (row: number, column: number): number => lengths[row * width + column] ?? 0
-  for (let row = leftLines.length - 1; row >= 0; row--)
-    for (let column = rightLines.length - 1; column >= 0; column--)
+  for (let row = left.length - 1; row >= 0; row--)
+    for (let column = right.length - 1; column >= 0; column--)
       lengths[row * width + column] =
-        leftLines[row] === rightLines[column]
+        left[row] === right[column]
           ? lengthAt(row + 1, column + 1) + 1
           : Math.max(lengthAt(row + 1, column), lengthAt(row, column + 1))
   const lines: Line[] = []
   let [row, column] = [0, 0]
-  while (row < leftLines.length || column < rightLines.length) {
-    const [one, other] = [leftLines[row], rightLines[column]]
+  while (row < left.length || column < right.length) {
+    const [one, other] = [left[row], right[column]]
     if (one !== undefined && one === other) {
       lines.push(sameLine(one))
       row++

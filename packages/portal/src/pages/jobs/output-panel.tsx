@@ -105,22 +105,14 @@ function useSearch(texts: readonly string[]) {
     () => (pattern === undefined ? [] : texts.flatMap((line, index) => (line.search(pattern) < 0 ? [] : [index]))),
     [texts, pattern],
   )
-  const currentPosition = foundIndexes.length === 0 ? 0 : position % foundIndexes.length
+  const current = foundIndexes.length === 0 ? 0 : position % foundIndexes.length
   const move = (delta: 1 | -1) =>
-    foundIndexes.length > 0 && setPosition((currentPosition + delta + foundIndexes.length) % foundIndexes.length)
+    foundIndexes.length > 0 && setPosition((current + delta + foundIndexes.length) % foundIndexes.length)
   const change = (nextText: string) => {
     setText(nextText)
     setPosition(0)
   }
-  return {
-    text,
-    change,
-    move,
-    pattern,
-    current: currentPosition,
-    count: foundIndexes.length,
-    shownIndex: foundIndexes[currentPosition],
-  }
+  return { text, change, move, pattern, current, count: foundIndexes.length, shownIndex: foundIndexes[current] }
 }
 
 function SearchTools({

@@ -25,13 +25,9 @@ export function ModulesPage() {
   const search = useSearch({ from: '/signed-in/modules' })
   const navigate = useNavigate({ from: '/modules' })
   const { catalog, installed, entries } = useModules()
-  const openOperation = (module: string, job: string) =>
-    void navigate({ search: (previousSearch) => ({ ...previousSearch, module, job }) })
+  const openOperation = (module: string, job: string) => void navigate({ search: (old) => ({ ...old, module, job }) })
   const closeDetail = () =>
-    void navigate({
-      search: (previousSearch) => withoutUndefined({ search: previousSearch.search, show: previousSearch.show }),
-      resetScroll: false,
-    })
+    void navigate({ search: (old) => withoutUndefined({ search: old.search, show: old.show }), resetScroll: false })
   const matchingEntries = entries.filter((entry) => matchesFilter(entry, search))
   return (
     <Page

@@ -66,11 +66,9 @@ function entriesOf(releases: readonly CatalogItem[], modules: readonly Module[])
   const moduleById = new Map(modules.map((module) => [module.id, module]))
   const ids = new Set([...moduleById.keys(), ...releaseById.keys()])
   const entries = [...ids].flatMap((id): ModuleEntry[] => {
-    const [installedModule, release] = [moduleById.get(id), releaseById.get(id)]
-    const entry = installedModule ?? release
-    return entry === undefined
-      ? []
-      : [{ id, name: entry.name, description: entry.description, release, installed: installedModule }]
+    const [installed, release] = [moduleById.get(id), releaseById.get(id)]
+    const entry = installed ?? release
+    return entry === undefined ? [] : [{ id, name: entry.name, description: entry.description, release, installed }]
   })
   return entries.toSorted((one, other) => one.name.localeCompare(other.name) || one.id.localeCompare(other.id))
 }

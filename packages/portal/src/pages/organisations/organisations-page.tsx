@@ -30,7 +30,7 @@ export const OrganisationsPage = () => (
 function OrganisationList() {
   const [isCreating, setIsCreating] = useState(false)
   const [newTenant, setNewTenant] = useState<Organisation>()
-  const [editedOrganisation, setEditedOrganisation] = useState<Organisation>()
+  const [edited, setEdited] = useState<Organisation>()
   const create = (
     <Button variant="primary" icon={Plus} onClick={() => setIsCreating(true)}>
       Create organisation
@@ -46,7 +46,7 @@ function OrganisationList() {
             api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: rowsPerPage } }, signal }),
           )
         }
-        columns={columnsOf(setNewTenant, setEditedOrganisation)}
+        columns={columnsOf(setNewTenant, setEdited)}
         rowKey={({ id }) => id}
         summary={(total) => (total === 1 ? '1 organisation' : `${total} organisations`)}
         empty={
@@ -56,9 +56,7 @@ function OrganisationList() {
         }
       />
       {isCreating && <CreateOrganisation onClose={() => setIsCreating(false)} onCreated={setNewTenant} />}
-      {editedOrganisation && (
-        <EditQuotas organisation={editedOrganisation} onClose={() => setEditedOrganisation(undefined)} />
-      )}
+      {edited && <EditQuotas organisation={edited} onClose={() => setEdited(undefined)} />}
       {newTenant && <CreateUser organisation={newTenant} onClose={() => setNewTenant(undefined)} />}
     </Page>
   )

@@ -30,8 +30,8 @@ async function digestsIn(client: RegistryClient, repository: string): Promise<Se
   const digests = new Set<string>()
   try {
     for await (const tag of client.tags(repository)) {
-      const manifest = await client.resolve(repository, tag)
-      if (manifest !== undefined) digests.add(manifest.digest)
+      const descriptor = await client.resolve(repository, tag)
+      if (descriptor !== undefined) digests.add(descriptor.digest)
     }
   } catch (error) {
     if (!(error instanceof RegistryError) || error.problem !== 'not_found') throw error
@@ -74,11 +74,8 @@ export async function copyImage({ source, target, platform }: ImageRoute, spec: 
 }
 
 /** Throws `RegistryError`, with advice, for an image of an architecture that functions cannot run. */
-function requireArchitecture(currentArchitecture: string, expectedArchitecture: string): void {
-  if (currentArchitecture === expectedArchitecture) return
-  const advice = `Build it with plat module build --platform linux/${expectedArchitecture} --from IMAGE, where IMAGE contains Node.js`
-  throw new RegistryError(
-    'invalid',
-    `it is made for ${currentArchitecture}, and functions are ${expectedArchitecture}. ${advice}`,
-  )
+function requireArchitecture(architecture: string, expected: string): void {
+  if (architecture === expected) return
+  const advice = `Build it with plat module build --platform linux/${expected} --from IMAGE, where IMAGE contains Node.js`
+  throw new RegistryError('invalid', `it is made for ${architecture}, and functions are ${expected}. ${advice}`)
 }

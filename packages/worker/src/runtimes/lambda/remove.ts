@@ -31,13 +31,12 @@ export async function removeDeployment(control: ModuleLambdaContext, deployment:
 
 async function removeNow(control: ModuleLambdaContext, deployment: Deployment): Promise<void> {
   const { functionName } = parseHandle(deployment)
-  const currentVersions = await findVersions(control, functionName)
+  const versions = await findVersions(control, functionName)
   const isOfDeployment = (version: FunctionConfiguration) => deploymentIdIn(version) === deployment.id
-  for (const version of currentVersions.published.filter(isOfDeployment))
-    await remove(control, functionName, version.Version)
+  for (const version of versions.published.filter(isOfDeployment)) await remove(control, functionName, version.Version)
   const remainingVersions = {
-    latest: currentVersions.latest,
-    published: currentVersions.published.filter((version) => !isOfDeployment(version)),
+    latest: versions.latest,
+    published: versions.published.filter((version) => !isOfDeployment(version)),
   }
   await removeRemaining(control, deployment, remainingVersions)
 }

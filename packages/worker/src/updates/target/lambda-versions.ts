@@ -102,12 +102,12 @@ export async function publish(control: AliasControl, release: StagedRelease, nam
   const cloudName = lambdaNameOf(control.prefix, name)
   const number = (await findVersionNumber(control, cloudName, release)) ?? (await publishNew(control, release, name))
   await pollUntil(control, `${cloudName}:${number}`, async () => {
-    const { configuration: versionState } = await getFunction(control, cloudName, number)
-    if (versionState.State === 'Failed') throw brokenCodeError(cloudName, versionState)
+    const { configuration } = await getFunction(control, cloudName, number)
+    if (configuration.State === 'Failed') throw brokenCodeError(cloudName, configuration)
     // Lambda deactivates a version that was not called for weeks. The next call fails and reactivates it.
-    if (versionState.State === 'Inactive')
+    if (configuration.State === 'Inactive')
       await invokeVersion(control, cloudName, number, probeEvent).catch(() => undefined)
-    return versionState.State === 'Pending' || versionState.State === 'Inactive' ? undefined : versionState
+    return configuration.State === 'Pending' || configuration.State === 'Inactive' ? undefined : configuration
   })
   return number
 }
@@ -123,15 +123,13 @@ async function publishNew(control: AliasControl, release: StagedRelease, name: s
   )
   // Publishes exactly the revision that was read: Lambda refuses if it has changed.
   const { RevisionId } = latestConfiguration
-  const publishedVersion = await control.client.send(
+  const published = await control.client.send(
     new PublishVersionCommand({ FunctionName, CodeSha256, RevisionId, Description }),
   )
-  if (publishedVersion.Version === undefined || publishedVersion.Description !== Description) {
-    throw new TargetError(`${FunctionName} has this code already, as ${publishedVersion.Description}.`, {
-      isFinal: true,
-    })
+  if (published.Version === undefined || published.Description !== Description) {
+    throw new TargetError(`${FunctionName} has this code already, as ${published.Description}.`, { isFinal: true })
   }
-  return publishedVersion.Version
+  return published.Version
 }
 
 /** Changes the code if necessary. Returns the function once it has the code, and undefined during the change. */
@@ -140,14 +138,14 @@ async function latestWith(
   FunctionName: string,
   { ZipFile, CodeSha256 }: { ZipFile: Uint8Array; CodeSha256: string },
 ): Promise<FunctionConfiguration | undefined> {
-  const { configuration: functionState } = await getFunction(control, FunctionName)
-  const isBusy = functionState.State === 'Pending' || functionState.LastUpdateStatus === 'InProgress'
+  const { configuration } = await getFunction(control, FunctionName)
+  const isBusy = configuration.State === 'Pending' || configuration.LastUpdateStatus === 'InProgress'
   if (isBusy) return undefined
-  if (functionState.CodeSha256 === CodeSha256) {
-    if (functionState.LastUpdateStatus === 'Failed') throw brokenCodeError(FunctionName, functionState)
-    return functionState
+  if (configuration.CodeSha256 === CodeSha256) {
+    if (configuration.LastUpdateStatus === 'Failed') throw brokenCodeError(FunctionName, configuration)
+    return configuration
   }
-  const { RevisionId } = functionState
+  const { RevisionId } = configuration
   try {
     await control.client.send(new UpdateFunctionCodeCommand({ FunctionName, ZipFile, RevisionId }))
   } catch (error) {

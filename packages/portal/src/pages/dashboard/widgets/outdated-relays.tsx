@@ -36,16 +36,14 @@ function OutdatedLine({ selector, count, version }: { selector: string; count: n
   })
   const mayUpdate = useHasPermission('clusters:admin')
   const names = data?.items.map(({ name }) => name) ?? []
-  const otherCount = count - names.length
+  const others = count - names.length
   return (
     <p className={styles['nothing']}>
       <Link to="/clusters" search={{ selector }}>
         {count === 1 ? '1 relay' : `${count.toLocaleString('en')} relays`}
       </Link>{' '}
       {count === 1 ? 'is' : 'are'} at least two minor versions, or a major version, older than the platform ({version})
-      {names.length > 0 &&
-        `: ${names.join(', ')}${otherCount > 0 ? ` and ${otherCount.toLocaleString('en')} more` : ''}`}
-      .
+      {names.length > 0 && `: ${names.join(', ')}${others > 0 ? ` and ${others.toLocaleString('en')} more` : ''}`}.
       {mayUpdate && (
         <>
           {' '}

@@ -85,17 +85,16 @@ export interface CallOptions {
 // Never rejects: a failed request results in a response with `error`.
 async function call(message: CallMessage, options: CallOptions): Promise<ResponseMessage> {
   const { id } = message
-  const failureResponse = (error: CallError) =>
-    ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
+  const failure = (error: CallError) => ({ platform: 'response', id, status: 0, headers: {}, body: '', error }) as const
   const request = requestOf(message, options)
-  if (typeof request === 'string') return failureResponse(request)
+  if (typeof request === 'string') return failure(request)
   try {
     const response = await options.fetch(request)
     const body = await textOf(response)
-    if (body === undefined) return failureResponse('too_large')
+    if (body === undefined) return failure('too_large')
     return { platform: 'response', id, status: response.status, headers: Object.fromEntries(response.headers), body }
   } catch {
-    return failureResponse('unreachable')
+    return failure('unreachable')
   }
 }
 
