@@ -13,11 +13,11 @@ export function canLoop(name: string): boolean {
   const reachedNames = new Set<string>()
   const pendingTasks = Object.entries<Task>(tasks).filter(([each]) => each === name)
   for (const [, task] of pendingTasks) {
-    const nextQueues = queuesSentTo(task)
+    const nextTasks = queuesSentTo(task)
       .flatMap(consumersOf)
       .filter(([each]) => !reachedNames.has(each))
-    for (const [each] of nextQueues) reachedNames.add(each)
-    pendingTasks.push(...nextQueues)
+    for (const [each] of nextTasks) reachedNames.add(each)
+    pendingTasks.push(...nextTasks)
   }
   return reachedNames.has(name)
 }

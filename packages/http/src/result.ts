@@ -62,8 +62,8 @@ export const wantsBytes = ({ accept = '' }: Readonly<Record<string, string | und
   accept.split(',').some((type) => /^\s*application\/octet-stream\s*(?:;|$)/i.test(type))
 
 /** Returns the headers of a file that is downloaded in parts. `next` is the address of the next part. */
-export const downloadHeaders = (name: string, type: string, nextLink: string | undefined): Record<string, string> => ({
+export const downloadHeaders = (name: string, type: string, next: string | undefined): Record<string, string> => ({
   'content-type': type,
   'content-disposition': `attachment; filename="${name}"`,
-  ...(nextLink !== undefined && { link: `<${nextLink}>; rel="next"` }),
+  ...(next !== undefined && { link: `<${next}>; rel="next"` }),
 })

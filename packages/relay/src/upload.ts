@@ -43,7 +43,7 @@ export class Upload {
   /** Starts sending. Sending ends when the closed output is sent or the signal aborts. */
   start(signal: AbortSignal): void {
     this.#sending = this.#run(signal)
-    // `sent` returns this promise. Without a handler, Node.js would end the process before a caller awaits it.
+    // `untilSent` returns this promise. Without a handler, Node.js would end the process before a caller awaits it.
     this.#sending.catch(() => {})
   }
 

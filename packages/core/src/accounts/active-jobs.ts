@@ -160,13 +160,13 @@ function spreadWrites(
 export const activeJobsProjection: Projection = {
   name: 'active jobs',
   countedWrites: (_, records) => {
-    const endedCount = records
+    const ended = records
       .flatMap(({ transitions }) => transitions)
       // Operations, which have no cluster, do not count. A job whose creation failed was counted with its batch.
       .filter(
         ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
       )
-    return endedCount.length === 0 ? {} : { add: { activeEnded: endedCount.length } }
+    return ended.length === 0 ? {} : { add: { activeEnded: ended.length } }
   },
 }
 

@@ -98,9 +98,9 @@ async function recordUse({ id, hash, lastUsedAtMs }: ApiTokenRecord, owner: User
   const atMs = now()
   const hourStartMs = atMs - (atMs % hourMs)
   if (lastUsedAtMs === hourStartMs) return
-  const dueKeys = isLocal(owner) ? {} : keys.dueIndexKeys(id, atMs)
+  const dueAttributes = isLocal(owner) ? {} : keys.dueIndexKeys(id, atMs)
   try {
-    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hourStartMs, ...dueKeys } }, { hash: { is: hash } })
+    await tryUpdate(keys.apiToken(id), { set: { lastUsedAtMs: hourStartMs, ...dueAttributes } }, { hash: { is: hash } })
   } catch (error) {
     log('warn', 'Failed to record API token use', { tokenId: id, error: String(error) })
   }

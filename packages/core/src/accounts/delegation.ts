@@ -80,7 +80,7 @@ export async function findManageableUser(caller: Caller, userId: string) {
   const platformName = platform?.['platformName']
   return {
     user,
-    current: callerRights,
+    callerRights,
     target: { organisationId, isOwn: true, isPlatform, head: parseHead(head), platformName },
   }
 }

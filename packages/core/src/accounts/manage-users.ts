@@ -94,9 +94,9 @@ export async function update(caller: Caller, userId: string, request: UserUpdate
   if (request.password !== undefined) checkPasswordReset(caller, userId)
   let passwordHash: string | undefined
   return retryOnConflict(async () => {
-    const { user, current, target } = await findManageableUser(caller, userId)
+    const { user, callerRights, target } = await findManageableUser(caller, userId)
     if (!isLocal(user)) throw platformError('account_not_local')
-    if (request.roles !== undefined) checkGrantable(request.roles, current, target)
+    if (request.roles !== undefined) checkGrantable(request.roles, callerRights, target)
     const { password } = request
     if (password !== undefined) {
       await checkNewPassword({

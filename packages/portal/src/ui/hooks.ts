@@ -30,13 +30,13 @@ export function useFirstField<Element extends HTMLElement>(fields = 'input, sele
  * keeps the page; the function can be called again.
  */
 export function useLazyPart<Part>(load: () => Promise<Part>, failure: string) {
-  const [loadedPart, setLoadedPart] = useState<{ part: Part }>()
+  const [loaded, setLoaded] = useState<{ part: Part }>()
   const fetchPart = () =>
     void load().then(
-      (part) => setLoadedPart({ part }),
+      (part) => setLoaded({ part }),
       (cause: unknown) => showErrorToast(failure, ApiError.unreachable(cause)),
     )
-  return [loadedPart?.part, fetchPart] as const
+  return [loaded?.part, fetchPart] as const
 }
 
 /** Scrolls an element into view. It is for the `ref` of an element that must be visible when it appears. */

@@ -42,8 +42,8 @@ class RateLimiter {
   #byteCount = 0
   #droppedCount = 0
 
-  constructor(pass: (line: string) => void, onDropped: (droppedCount: number) => void) {
-    this.#passLine = pass
+  constructor(passLine: (line: string) => void, onDropped: (droppedCount: number) => void) {
+    this.#passLine = passLine
     this.#onDropped = onDropped
   }
 

@@ -6,11 +6,11 @@ import type { StoredTable, TableDescription } from './types.ts'
 
 /** Holds the definitions of all tables in memory, and writes every change to the store. */
 export class Catalog {
-  readonly #commitLog: CommitLog
+  readonly #commits: CommitLog
   readonly #tables = new Map<string, StoredTable>()
 
   constructor(commits: CommitLog) {
-    this.#commitLog = commits
+    this.#commits = commits
   }
 
   static async load(database: Database, commits: CommitLog): Promise<Catalog> {
@@ -53,11 +53,11 @@ export class Catalog {
 
   save(storedTable: StoredTable): Promise<void> {
     this.#tables.set(storedTable.description.TableName, storedTable)
-    return this.#commitLog.commit(new Map([[tableRecord(storedTable.description.TableName), storedTable]]))
+    return this.#commits.commit(new Map([[tableRecord(storedTable.description.TableName), storedTable]]))
   }
 
   remove(tableName: string): Promise<void> {
     this.#tables.delete(tableName)
-    return this.#commitLog.commit(new Map([[tableRecord(tableName), null]]))
+    return this.#commits.commit(new Map([[tableRecord(tableName), null]]))
   }
 }

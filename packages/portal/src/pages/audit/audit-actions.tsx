@@ -32,8 +32,8 @@ export function VerifyButton() {
     const show = (nextOutcome: Outcome) => !signal.aborted && setOutcome(nextOutcome)
     show({ state: 'checking', entries: 0 })
     try {
-      const verification = await verifyAll(signal, (entries) => show({ state: 'checking', entries }))
-      show({ state: 'done', ...verification })
+      const result = await verifyAll(signal, (entries) => show({ state: 'checking', entries }))
+      show({ state: 'done', ...result })
     } catch (error) {
       show({ state: 'failed', error })
     }
@@ -62,12 +62,10 @@ async function verifyAll(
   let entryCount = 0
   let after = 0
   for (;;) {
-    const verification = await unwrap(
-      api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }),
-    )
-    entryCount += verification.entries
-    if (!verification.valid || verification.next === undefined) return { entries: entryCount, last: verification }
-    after = verification.next
+    const last = await unwrap(api.GET('/api/v1/platform/audit/verify', { params: { query: { after } }, signal }))
+    entryCount += last.entries
+    if (!last.valid || last.next === undefined) return { entries: entryCount, last }
+    after = last.next
     onProgress(entryCount)
   }
 }

@@ -37,10 +37,10 @@ const updateCache = (changes: Partial<CachedLayout>): void => {
 
 // Saves a change unless a newer one follows. `If-Match` prevents overwriting changes from another tab.
 async function save(change: number): Promise<void> {
-  const currentLayout = cachedLayout()
-  if (currentLayout?.layout === undefined || currentLayout.changeCount !== change) return
-  const { layout } = currentLayout
-  const header = currentLayout.etag === undefined ? {} : { 'if-match': currentLayout.etag }
+  const cached = cachedLayout()
+  if (cached?.layout === undefined || cached.changeCount !== change) return
+  const { layout } = cached
+  const header = cached.etag === undefined ? {} : { 'if-match': cached.etag }
   const call = api.PATCH('/api/v1/users/me/dashboard-layout', { params: { header }, body: { layout } })
   try {
     await expectNoBody(call)
@@ -57,7 +57,7 @@ async function save(change: number): Promise<void> {
     }
     // A newer change will be saved, so this error needs no message.
     if (cachedLayout()?.changeCount !== change) return
-    updateCache({ layout: currentLayout.saved })
+    updateCache({ layout: cached.saved })
     showErrorToast('Failed to save the layout', error)
   }
 }

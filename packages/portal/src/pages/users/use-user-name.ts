@@ -6,7 +6,7 @@ import { api, unwrap } from '../../api/client.ts'
 import type { Completion } from '../../ui/completion.ts'
 
 const maxPages = 5
-const staleTimeMs = 60_000
+const staleTime = 60_000
 
 interface Person {
   id: string
@@ -25,7 +25,7 @@ function usePeople(): Person[] | undefined {
     queryKey: ['users', 'people'],
     enabled: mayReadUsers,
     queryFn: ({ signal }) => loadPeople(signal),
-    staleTime: staleTimeMs,
+    staleTime,
     retry: false,
   })
   if (data === undefined) return mayReadUsers && error === null ? undefined : [me]
@@ -52,7 +52,7 @@ export function useUserName(userId: string): string | undefined {
     enabled: mayReadUsers && people !== undefined && knownPerson === undefined && userId.startsWith('user_'),
     queryFn: async ({ signal }) =>
       nameOf(await unwrap(api.GET('/api/v1/users/{id}', { params: { path: { id: userId } }, signal }))),
-    staleTime: staleTimeMs,
+    staleTime,
     retry: false,
   })
   return knownPerson === undefined ? loadedName : nameOf(knownPerson)
