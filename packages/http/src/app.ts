@@ -37,14 +37,12 @@ export function createApp(addRoutes: (app: Hono<HttpEnv>) => void, checkPath = r
   app.notFound(toHonoHandler((context) => toErrorResponse(platformError('route_not_found'), context)))
   addRoutes(app)
   app.onError((error, context) => toHonoHandler((each) => toErrorResponse(error, each))(context))
-  return (receivedEvent) => {
-    const event = withClientAddress(receivedEvent)
+  return (received) => {
+    const event = withClientAddress(received)
     return withRequestLog(event, async (headers) => {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see `toHonoHandler`
       const [request, toResponse] = [routedRequest as Request, (web: Response) => web as unknown as HttpResponse]
-      return toResponse(
-        await app.fetch(request, { event, headers, isFrontBypassed: isFrontBypassed(receivedEvent, event) }),
-      )
+      return toResponse(await app.fetch(request, { event, headers, isFrontBypassed: isFrontBypassed(received, event) }))
     })
   }
 }

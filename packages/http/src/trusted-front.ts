@@ -27,8 +27,8 @@ export function withClientAddress(event: GatewayEvent): GatewayEvent {
 }
 
 /** Whether a request bypassed the front that the operator requires; `event` is the result of `withClientAddress`. */
-export const isFrontBypassed = (receivedEvent: GatewayEvent, event: GatewayEvent): boolean =>
-  config.PLAT_FRONT_REQUIRED === 'true' && config.PLAT_FRONT_SECRET_SHA256 !== '' && event === receivedEvent
+export const isFrontBypassed = (received: GatewayEvent, event: GatewayEvent): boolean =>
+  config.PLAT_FRONT_REQUIRED === 'true' && config.PLAT_FRONT_SECRET_SHA256 !== '' && event === received
 
 /** Removes the port of the client, which some fronts add. */
 const withoutPort = (entry: string): string =>

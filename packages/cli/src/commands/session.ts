@@ -43,17 +43,12 @@ export function addSessionCommands(program: Command): void {
   )
 }
 
-async function login({
-  server: givenServer,
-  username: givenUsername,
-  passwordStdin,
-  json,
-}: LoginOptions): Promise<void> {
+async function login({ server: givenServer, username: givenUser, passwordStdin, json }: LoginOptions): Promise<void> {
   const { name, server } = loginTarget(givenServer)
   if (isExposed(server)) say(`Warning: passwords and tokens are sent unencrypted to ${server}. Use https.`)
   // This fails before the sign-in if the session cannot be stored.
   await withLock(name, async () => {})
-  const username = givenUsername ?? (await askRequired('Username: '))
+  const username = givenUser ?? (await askRequired('Username: '))
   const body = { username, password: await ownPassword(passwordStdin) }
   const api = anonymousClient(server, { retrySeconds: 8 })
   const tokenSet = await unwrap(api.POST('/api/v1/auth/login', { body })).catch(async (error: unknown) => {

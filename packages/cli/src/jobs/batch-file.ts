@@ -113,9 +113,7 @@ function entryOf(job: unknown, jobNumber: number): Entry {
 }
 
 function payloadOf(fields: Fields, errorOf: ErrorFactory): Payload | undefined {
-  const givenPayload = isFields(fields['payload']) ? fields['payload'] : {}
-  const script = fields['script'] ?? givenPayload['script']
-  return typeof script === 'string'
-    ? { ...givenPayload, ...numberOf(fields, 'timeoutSeconds', errorOf), script }
-    : undefined
+  const payload = isFields(fields['payload']) ? fields['payload'] : {}
+  const script = fields['script'] ?? payload['script']
+  return typeof script === 'string' ? { ...payload, ...numberOf(fields, 'timeoutSeconds', errorOf), script } : undefined
 }

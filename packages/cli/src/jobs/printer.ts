@@ -20,7 +20,7 @@ const newline = 0x0a
 
 /** How to print output: the first offset, and whether a terminal receives it unchanged. */
 export interface PrinterOptions {
-  fromOffset: number
+  start: number
   isRaw: boolean
 }
 
@@ -34,15 +34,15 @@ function converterFor(stream: Chunk['stream'], isRaw: boolean, keepsReturns: boo
 }
 
 /** Returns a printer without labels. Where output was dropped, it prints a line with the number of bytes. */
-export function rawPrinter({ fromOffset, isRaw }: PrinterOptions): OutputPrinter {
-  let expectedOffset = fromOffset
+export function rawPrinter({ start, isRaw }: PrinterOptions): OutputPrinter {
+  let nextOffset = start
   let lastByte = newline
   const texts = { stdout: converterFor('stdout', isRaw, true), stderr: converterFor('stderr', isRaw, true) }
   return {
     async print({ offset, stream, ...chunk }) {
       const bytes = bytesOf(chunk)
-      if (offset > expectedOffset) await writeTo(stream, droppedLine(offset - expectedOffset, lastByte !== newline))
-      expectedOffset = offset + bytes.length
+      if (offset > nextOffset) await writeTo(stream, droppedLine(offset - nextOffset, lastByte !== newline))
+      nextOffset = offset + bytes.length
       lastByte = bytes.at(-1) ?? lastByte
       await writeTo(stream, texts[stream]?.next(bytes) ?? bytes)
     },
@@ -59,11 +59,8 @@ const droppedLine = (bytes: number, isLineOpen: boolean): string =>
   `${isLineOpen ? '\n' : ''}[… ${bytes} bytes of the output of this job were dropped …]\n`
 
 /** Returns a printer that prefixes each line with the name of its node. */
-export function labelledPrinter(
-  { fromOffset, isRaw }: PrinterOptions,
-  nameOf: ReadonlyMap<string, string>,
-): OutputPrinter {
-  let expectedOffset = fromOffset
+export function labelledPrinter({ start, isRaw }: PrinterOptions, nameOf: ReadonlyMap<string, string>): OutputPrinter {
+  let nextOffset = start
   const openLines = new Map<string, { chunk: Chunk; bytes: Buffer; text: TerminalText | undefined }>()
   const lines = (chunk: Chunk, bytes: Buffer, text?: TerminalText) => {
     const shownBytes = text === undefined ? bytes : Buffer.from(text.next(bytes))
@@ -73,9 +70,8 @@ export function labelledPrinter(
     async print(chunk) {
       const key = `${chunk.nodeId} ${chunk.stream}`
       const bytes = bytesOf(chunk)
-      if (chunk.offset > expectedOffset)
-        await lines(chunk, Buffer.from(droppedLine(chunk.offset - expectedOffset, false)))
-      expectedOffset = chunk.offset + bytes.length
+      if (chunk.offset > nextOffset) await lines(chunk, Buffer.from(droppedLine(chunk.offset - nextOffset, false)))
+      nextOffset = chunk.offset + bytes.length
       const { bytes: before, text } = openLines.get(key) ?? {
         bytes: Buffer.alloc(0),
         text: converterFor(chunk.stream, isRaw, false),

@@ -99,7 +99,7 @@ export async function printOutput(
   extent: { offset: number; stopsAtEnd?: boolean; isRaw?: boolean },
 ): Promise<void> {
   const names = new Map(nodes.map(({ id, name }) => [id, name]))
-  const printing = { fromOffset: extent.offset, isRaw: extent.isRaw ?? false }
+  const printing = { start: extent.offset, isRaw: extent.isRaw ?? false }
   const printer = nodes.length > 1 ? labelledPrinter(printing, names) : rawPrinter(printing)
   for await (const chunk of outputOf(api, jobId, extent)) await printer.print(chunk)
   await printer.end()

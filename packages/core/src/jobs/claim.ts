@@ -190,15 +190,11 @@ export async function claimWaiting(
   return { claims, moreJobs: hasClaimed && waitingCount > startedJobs.length }
 }
 
-type WaitingJob = { job: JobRecord; payload: string }
-type StartedJob = { runningJob: JobRecord; leaseId: string; payload: string }
+type Waiting = { job: JobRecord; payload: string }
+type Started = { runningJob: JobRecord; leaseId: string; payload: string }
 
 /** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that `claimKey` has not claimed. */
-async function startListed(
-  caller: RelayCaller,
-  waiting: readonly WaitingJob[],
-  claimKey: string,
-): Promise<StartedJob[]> {
+async function startListed(caller: RelayCaller, waiting: readonly Waiting[], claimKey: string): Promise<Started[]> {
   const startedJobs = waiting.map(async ({ job, payload }) => {
     const { change, condition } = startOf(job, caller.relayId, claimKey)
     const key = keys.job(job.organisationId, job.id)
@@ -215,7 +211,7 @@ async function startFromInbox(
   cluster: ClusterRecord,
   limit: number,
   claimKey: string,
-): Promise<StartedJob[] | 'conflict'> {
+): Promise<Started[] | 'conflict'> {
   const waitingIds = await waitingIn({ ...cluster, listedJobs: new Set() }, limit)
   const waiting = await jobsWithPayload(caller, waitingIds)
   const claimableJobs = fittingJobs(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
@@ -235,7 +231,7 @@ async function startFromInbox(
   return failure === undefined ? starts : 'conflict'
 }
 
-function startedJobsOf({ job, payload }: WaitingJob, { relayId }: RelayCaller, claimKey: string): StartedJob[] {
+function startedJobsOf({ job, payload }: Waiting, { relayId }: RelayCaller, claimKey: string): Started[] {
   const isSame = job.status === 'Running' && job.relayId === relayId && job.claimKey === claimKey
   return isSame && job.leaseId !== undefined ? [{ runningJob: job, leaseId: job.leaseId, payload }] : []
 }
@@ -260,7 +256,7 @@ function fittingJobs<Job extends { payload: string }>(jobs: readonly Job[]): Job
   )
 }
 
-const responsesTo = (startedJobs: readonly StartedJob[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
+const responsesTo = (startedJobs: readonly Started[], statementKey: string | undefined): Promise<HeartbeatClaims> =>
   Promise.all(
     startedJobs.map(async ({ runningJob, leaseId, payload }) => {
       // The response to the heartbeat already contains the keys.

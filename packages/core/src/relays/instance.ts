@@ -30,9 +30,7 @@ const idOf = (record: ClusterRecord, { instanceId }: Heartbeat): string | undefi
 export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller, heartbeat: Heartbeat) {
   const instanceId = idOf(record, heartbeat)
   if (instanceId === undefined || instanceId === record.instanceId) return {}
-  const instances = parseFormerInstances(record.formerInstances).filter(({ replacedAtMs }) =>
-    isWithin(replacedAtMs, windowMs),
-  )
+  const instances = parseFormer(record.formerInstances).filter(({ replacedAtMs }) => isWithin(replacedAtMs, windowMs))
   const returnedInstance = instances.find(({ id }) => id === instanceId)
   // The network may delay the last request of a stopped relay.
   if (returnedInstance !== undefined && issuedAtMs < returnedInstance.replacedAtMs) return {}
@@ -41,7 +39,7 @@ export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller
   const isReported = returnedInstance !== undefined && !isWithin(record.duplicateReportedAtMs, reportIntervalMs)
   return {
     instanceId,
-    formerInstances: formatFormerInstances(limitInstances([...replacedInstances, ...otherInstances])),
+    formerInstances: formatFormer(limitInstances([...replacedInstances, ...otherInstances])),
     ...(isReported && { duplicateReportedAtMs: now() }),
   }
 }
@@ -53,11 +51,11 @@ function limitInstances(instances: FormerInstance[]): FormerInstance[] {
   return isKept ? [...instances.slice(0, maxFormerInstances - 1), oldest] : instances.slice(0, maxFormerInstances)
 }
 
-const parseFormerInstances = (text: string): FormerInstance[] =>
+const parseFormer = (text: string): FormerInstance[] =>
   text
     .split(',')
     .map((entry) => entry.split('@'))
     .map(([id = '', replacedAtMs]) => ({ id, replacedAtMs: Number(replacedAtMs) }))
 
-const formatFormerInstances = (instances: readonly FormerInstance[]): string =>
+const formatFormer = (instances: readonly FormerInstance[]): string =>
   instances.map(({ id, replacedAtMs }) => `${id}@${replacedAtMs}`).join(',')

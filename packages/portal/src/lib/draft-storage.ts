@@ -1,18 +1,17 @@
 // Drafts are unsaved input that survives a reload. They are in the session storage of this tab, and contain no secrets.
 const prefix = 'draft '
 
-const draftKeyPrefix = (userId: string): string => `${prefix}${userId} `
+const keyPrefix = (userId: string): string => `${prefix}${userId} `
 
 /**
  * Returns the key of a draft, which contains the user, the path and search parameters of the URL, and the part of the
  * page.
  */
 export const draftKey = (userId: string, part: string): string =>
-  `${draftKeyPrefix(userId)}${location.pathname}${location.search} ${part}`
+  `${keyPrefix(userId)}${location.pathname}${location.search} ${part}`
 
 /** Returns the key of a draft that does not depend on the search parameters of the URL. */
-export const pageDraftKey = (userId: string, part: string): string =>
-  `${draftKeyPrefix(userId)}${location.pathname} ${part}`
+export const pageDraftKey = (userId: string, part: string): string => `${keyPrefix(userId)}${location.pathname} ${part}`
 
 export function readDraft(key: string): unknown {
   try {
@@ -38,7 +37,7 @@ const removeKeys = (isRemoved: (key: string) => boolean): void => {
 
 /** Removes all drafts or, with `userId`, those of all other users. */
 export const removeOtherDrafts = (userId?: string): void =>
-  removeKeys((key) => key.startsWith(prefix) && (userId === undefined || !key.startsWith(draftKeyPrefix(userId))))
+  removeKeys((key) => key.startsWith(prefix) && (userId === undefined || !key.startsWith(keyPrefix(userId))))
 
 /** Removes all entries but drafts: the scroll positions of the router, which the browser restores itself. */
 export const removeScrollPositions = (): void => removeKeys((key) => !key.startsWith(prefix))

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { pollEvery } from '../api/query.ts'
 
 /** Rows per request, which is the maximum of the API. */
-export const rowsPerPage = 100
+export const pageSize = 100
 
 export interface PageOf<Row> {
   items: Row[]
@@ -16,8 +16,7 @@ export interface PageSource<Row> {
   /** Contains all values that the rows depend on. */
   queryKey: QueryKey
   /**
-   * Fetches a page of `rowsPerPage` rows. Pages are numbered from 1. The signal aborts when the page scrolls out of
-   * view.
+   * Fetches a page of `pageSize` rows. Pages are numbered from 1. The signal aborts when the page scrolls out of view.
    */
   fetchPage: (page: number, signal: AbortSignal) => Promise<PageOf<Row>>
   /** Polling interval of the visible pages; undefined to disable polling. */
@@ -47,19 +46,18 @@ export function usePages<Row>({ queryKey, fetchPage, pollSeconds }: PageSource<R
     })),
   })
   const [total, setTotal] = useState<number>()
-  const newestResult = results.reduce<(typeof results)[number] | undefined>(
-    (latestResult, each) =>
-      each.data !== undefined && each.dataUpdatedAt > (latestResult?.dataUpdatedAt ?? -1) ? each : latestResult,
+  const newest = results.reduce<(typeof results)[number] | undefined>(
+    (latest, each) => (each.data !== undefined && each.dataUpdatedAt > (latest?.dataUpdatedAt ?? -1) ? each : latest),
     undefined,
   )
-  if (newestResult?.data !== undefined && newestResult.data.totalCount !== total) setTotal(newestResult.data.totalCount)
+  if (newest?.data !== undefined && newest.data.totalCount !== total) setTotal(newest.data.totalCount)
 
   const rowAt = (index: number): Row | undefined =>
-    client.getQueryData<PageOf<Row>>(keyOf(Math.floor(index / rowsPerPage) + 1))?.items[index % rowsPerPage]
+    client.getQueryData<PageOf<Row>>(keyOf(Math.floor(index / pageSize) + 1))?.items[index % pageSize]
   const failures = results.flatMap(({ error, refetch }, index): PageFailure[] =>
     error === null ? [] : [{ page: pageNumbers[index] ?? 1, error, retry: () => void refetch() }],
   )
-  return { total, isPartial: newestResult?.data?.searchedAll === false, rowAt, failures, onRange }
+  return { total, isPartial: newest?.data?.searchedAll === false, rowAt, failures, onRange }
 }
 
 // Scrolling changes the visible pages quickly, so a change takes effect after a pause.
@@ -86,7 +84,7 @@ function useSettledPages() {
 export const marginRows = 20
 
 function pagesOf(firstIndex: number, lastIndex: number): number[] {
-  const firstPage = Math.floor(Math.max(0, firstIndex - marginRows) / rowsPerPage)
-  const lastPage = Math.floor((lastIndex + marginRows) / rowsPerPage)
+  const firstPage = Math.floor(Math.max(0, firstIndex - marginRows) / pageSize)
+  const lastPage = Math.floor((lastIndex + marginRows) / pageSize)
   return Array.from({ length: lastPage - firstPage + 1 }, (_, index) => firstPage + index + 1)
 }

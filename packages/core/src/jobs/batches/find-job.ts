@@ -67,14 +67,11 @@ export async function findStoredJob(
   organisationId: string,
   jobId: string,
 ): Promise<{ job: JobRecord } | { operation: OperationRecord } | undefined> {
-  const [item, removedItem] = await getConsistent([
-    keys.job(organisationId, jobId),
-    keys.removedClusters(organisationId),
-  ])
+  const [item, removed] = await getConsistent([keys.job(organisationId, jobId), keys.removedClusters(organisationId)])
   if (item === undefined) return undefined
   if (isOperation(item)) return { operation: parseOperation(item) }
   const job = parseJob(item)
-  if (parseRemovedIds(removedItem).has(job.clusterId)) throw platformError('job_not_found')
+  if (parseRemovedIds(removed).has(job.clusterId)) throw platformError('job_not_found')
   return { job }
 }
 

@@ -20,13 +20,7 @@ export function writeOf(
   before: Item | undefined,
   after: Item | undefined,
 ): Write {
-  return {
-    storedTable,
-    itemKey,
-    before,
-    after,
-    indexChanges: indexChanges(storedTable.description, before, after),
-  }
+  return { storedTable, itemKey, before, after, indexChanges: indexChanges(storedTable.description, before, after) }
 }
 
 export function stageWrite({ indexes }: { indexes: IndexWriter }, changes: Changes, write: Write): void {

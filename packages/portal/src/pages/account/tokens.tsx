@@ -157,10 +157,8 @@ function NewToken({ onClose }: { onClose: () => void }) {
   )
 }
 
-const withRequired = (chosenPermissions: Permission[]): Permission[] =>
-  chosenPermissions.includes('modules:install')
-    ? [...new Set([...chosenPermissions, 'platform:admin' as const])]
-    : chosenPermissions
+const withRequired = (chosen: Permission[]): Permission[] =>
+  chosen.includes('modules:install') ? [...new Set([...chosen, 'platform:admin' as const])] : chosen
 
 interface TokenFormProps {
   settings: Schemas['OrganisationSettings']

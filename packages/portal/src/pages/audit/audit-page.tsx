@@ -10,7 +10,7 @@ import { Page } from '../../ui/page.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { AddEntry, ExportMenu, VerifyButton } from './audit-actions.tsx'
 import { type AuditFilter, AuditFilters } from './audit-filters.tsx'
@@ -77,12 +77,7 @@ function AuditTrail() {
         label="Audit entries"
         queryKey={['audit', filter]}
         fetchPage={(page, signal) =>
-          unwrap(
-            api.GET('/api/v1/platform/audit', {
-              params: { query: { ...filter, page, pageSize: rowsPerPage } },
-              signal,
-            }),
-          )
+          unwrap(api.GET('/api/v1/platform/audit', { params: { query: { ...filter, page, pageSize } }, signal }))
         }
         columns={columns}
         rowKey={({ id }) => id}

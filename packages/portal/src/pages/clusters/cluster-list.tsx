@@ -6,7 +6,7 @@ import { oneOfIn, withoutUndefined } from '../../lib/search.ts'
 import { Button, ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import { ColumnsButton, nameColumn, useClusterColumns } from './cluster-columns.tsx'
 import { type ClusterFilter, type ClusterSort, clusterSorts, filterText, isFiltered } from './cluster-filter.ts'
 import { clusterListKey } from './cluster-queries.ts'
@@ -38,7 +38,7 @@ export function ClusterList({ filter, sort, onSort, onClear }: ListProps) {
       label="Clusters"
       queryKey={[...clusterListKey, filter, sort, include]}
       fetchPage={(page, signal) => {
-        const query = { ...filter, ...withoutUndefined({ sort, include }), page, pageSize: rowsPerPage }
+        const query = { ...filter, ...withoutUndefined({ sort, include }), page, pageSize }
         return unwrap(api.GET('/api/v1/clusters', { params: { query }, signal }))
       }}
       sorting={{ value: sort, onChange: (value) => onSort(oneOfIn({ value }, 'value', clusterSorts)) }}

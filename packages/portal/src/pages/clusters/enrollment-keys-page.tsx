@@ -11,7 +11,7 @@ import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { enrollmentKeysKey, NewEnrollmentKey } from './new-enrollment-key.tsx'
 
@@ -47,7 +47,7 @@ function KeyList() {
         label="Enrollment keys"
         queryKey={enrollmentKeysKey}
         fetchPage={(page, signal) =>
-          unwrap(api.GET('/api/v1/enrollment-keys', { params: { query: { page, pageSize: rowsPerPage } }, signal }))
+          unwrap(api.GET('/api/v1/enrollment-keys', { params: { query: { page, pageSize } }, signal }))
         }
         columns={columnsOf(setKeyToRevoke)}
         rowKey={({ id }) => id}

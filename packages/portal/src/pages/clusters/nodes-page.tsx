@@ -9,7 +9,7 @@ import { Page } from '../../ui/page.tsx'
 import { CursorTable } from '../../ui/cursor-table.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { EmptyState } from '../../ui/state.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
 import { maxSearchLength, nodeSorts } from './cluster-filter.ts'
 import styles from './clusters.module.css'
@@ -87,7 +87,7 @@ function NodeList() {
         label="Nodes"
         queryKey={['nodes', 'list', filter, sort]}
         fetchPage={(cursor, signal) => {
-          const query = { ...filter, ...withoutUndefined({ sort, cursor }), pageSize: rowsPerPage }
+          const query = { ...filter, ...withoutUndefined({ sort, cursor }), pageSize }
           return unwrap(api.GET('/api/v1/nodes', { params: { query }, signal }))
         }}
         columns={columns}

@@ -10,7 +10,7 @@ import { Page } from '../../ui/page.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
 import { NewRelayUpdate } from './new-relay-update.tsx'
 import { RelayUpdateDialog, relayUpdatesKey } from './relay-update-dialog.tsx'
@@ -46,7 +46,7 @@ function UpdateList() {
         queryKey={relayUpdatesKey}
         pollSeconds={10}
         fetchPage={(page, signal) =>
-          unwrap(api.GET('/api/v1/relay-updates', { params: { query: { page, pageSize: rowsPerPage } }, signal }))
+          unwrap(api.GET('/api/v1/relay-updates', { params: { query: { page, pageSize } }, signal }))
         }
         columns={columns}
         rowKey={({ id }) => id}

@@ -5,7 +5,7 @@ import { api, unwrap, type Schemas } from '../../api/client.ts'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { useUserName } from '../users/use-user-name.ts'
 import styles from './clusters.module.css'
@@ -30,7 +30,7 @@ export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
     label="Timeline"
     queryKey={['clusters', 'timeline', clusterId]}
     fetchPage={(page, signal) => {
-      const params = { path: { id: clusterId }, query: { page, pageSize: rowsPerPage } }
+      const params = { path: { id: clusterId }, query: { page, pageSize } }
       return unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params, signal }))
     }}
     columns={columns}

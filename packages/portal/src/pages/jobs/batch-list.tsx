@@ -4,7 +4,7 @@ import { Badge } from '../../ui/badge.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
 import { ShortId } from './job-list.tsx'
 
@@ -38,7 +38,7 @@ export const BatchList = () => (
     label="Batches"
     queryKey={['batches', 'list']}
     fetchPage={(page, signal) =>
-      unwrap(api.GET('/api/v1/jobs/batch', { params: { query: { page, pageSize: rowsPerPage } }, signal }))
+      unwrap(api.GET('/api/v1/jobs/batch', { params: { query: { page, pageSize } }, signal }))
     }
     columns={columns}
     rowKey={({ id }) => id}

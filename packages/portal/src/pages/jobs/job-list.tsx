@@ -7,7 +7,7 @@ import { ButtonLink } from '../../ui/button.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time, totalDurationText } from '../../ui/time.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import { RowLink, type VirtualColumn } from '../../ui/virtual-table.tsx'
 import { useClusterName } from '../clusters/cluster-queries.ts'
 import type { JobFilter } from './job-filters.tsx'
@@ -53,7 +53,7 @@ export const JobList = ({ filter, isLive }: JobListProps) => (
     label="Jobs"
     queryKey={['jobs', 'list', filter]}
     fetchPage={(page, signal) =>
-      unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filter, page, pageSize: rowsPerPage } }, signal }))
+      unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filter, page, pageSize } }, signal }))
     }
     columns={columns}
     rowKey={({ id }) => id}

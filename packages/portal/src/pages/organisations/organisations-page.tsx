@@ -14,7 +14,7 @@ import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { CreateUser } from '../users/user-dialogs.tsx'
 import { EditQuotas } from '../users/quotas.tsx'
@@ -42,9 +42,7 @@ function OrganisationList() {
         label="Organisations"
         queryKey={['organisations', 'list']}
         fetchPage={(page, signal) =>
-          unwrap(
-            api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize: rowsPerPage } }, signal }),
-          )
+          unwrap(api.GET('/api/v1/platform/organisations', { params: { query: { page, pageSize } }, signal }))
         }
         columns={columnsOf(setNewTenant, setEdited)}
         rowKey={({ id }) => id}

@@ -11,7 +11,7 @@ import { Page } from '../../ui/page.tsx'
 import { PagedTable } from '../../ui/paged-table.tsx'
 import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
-import { rowsPerPage } from '../../ui/use-pages.ts'
+import { pageSize } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { Usage } from './quotas.tsx'
 import { OrganisationSettings } from './organisation-settings.tsx'
@@ -111,9 +111,7 @@ function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
     <PagedTable
       label="Users"
       queryKey={['users', 'list']}
-      fetchPage={(page, signal) =>
-        unwrap(api.GET('/api/v1/users', { params: { query: { page, pageSize: rowsPerPage } }, signal }))
-      }
+      fetchPage={(page, signal) => unwrap(api.GET('/api/v1/users', { params: { query: { page, pageSize } }, signal }))}
       columns={columns}
       rowKey={({ id }) => id}
       summary={(total) => (total === 1 ? '1 user' : `${total} users`)}
