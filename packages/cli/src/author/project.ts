@@ -25,8 +25,8 @@ export async function openProject(folder = '.'): Promise<Project> {
     imageFolder: join(absolute, 'dist/image'),
   }
   for (const file of [project.mainFile, project.manifestFile]) {
-    const fileStats = await stat(file).catch(() => undefined)
-    if (fileStats?.isFile()) continue
+    const stats = await stat(file).catch(() => undefined)
+    if (stats?.isFile()) continue
     throw new CliError('usage', `${file} is missing. Change to a module's folder, or create one: plat module new <id>`)
   }
   return project

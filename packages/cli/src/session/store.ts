@@ -137,8 +137,8 @@ function replaceFile(path: string, content: string): void {
 
 // Converts the session file of an earlier version to a context. Never replaces an existing context.
 function adoptSession(): void {
-  const fileStats = statSync(earlierSessionPath(), { throwIfNoEntry: false })
-  if (fileStats === undefined) return
+  const stats = statSync(earlierSessionPath(), { throwIfNoEntry: false })
+  if (stats === undefined) return
   for (let count = 1; ; count++) {
     const adoptedPath = pathOf(count === 1 ? defaultContext : `${defaultContext}-${count}`)
     try {
@@ -149,7 +149,7 @@ function adoptSession(): void {
       // In a read-only folder, the file is read in place.
       if (['ENOENT', 'EACCES', 'EPERM', 'EROFS'].some((code) => hasCode(error, code))) return
       if (!hasCode(error, 'EEXIST')) throw error
-      if (statSync(adoptedPath, { throwIfNoEntry: false })?.ino !== fileStats.ino) continue
+      if (statSync(adoptedPath, { throwIfNoEntry: false })?.ino !== stats.ino) continue
     }
     return rmSync(earlierSessionPath(), { force: true })
   }

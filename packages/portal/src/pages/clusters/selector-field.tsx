@@ -84,8 +84,8 @@ function Matches({ selector, hint }: { selector: string | undefined; hint: strin
 /** Returns a text with the number of clusters and the names of the first ones. */
 export function matchText({ resolvedCount, names }: { resolvedCount: number; names: readonly string[] }): string {
   if (resolvedCount === 0) return 'No cluster matches.'
-  const otherCount = resolvedCount - names.length
-  return `${clusterCountText(resolvedCount)}: ${names.join(', ')}${otherCount > 0 ? ` and ${otherCount.toLocaleString('en')} more` : ''}.`
+  const moreCount = resolvedCount - names.length
+  return `${clusterCountText(resolvedCount)}: ${names.join(', ')}${moreCount > 0 ? ` and ${moreCount.toLocaleString('en')} more` : ''}.`
 }
 
 interface SelectorFilterProps {

@@ -36,16 +36,15 @@ async function publish(control: ModuleLambdaContext, spec: DeploymentSpec, until
   const { id, moduleId } = spec
   const functionName = functionNameOf(control.prefix, moduleId)
   const environment = environmentOf(spec, await control.tokenOf(id))
-  const desiredState = { functionName, id, moduleId, environment, imageUri: await copyImage(control.images, spec) }
+  const desired = { functionName, id, moduleId, environment, imageUri: await copyImage(control.images, spec) }
   let hasChanged = false
   for (;;) {
-    const currentState = await findFunction(control, functionName)
-    if (currentState !== undefined && hasChanged) requireSuccess(currentState)
+    const state = await findFunction(control, functionName)
+    if (state !== undefined && hasChanged) requireSuccess(state)
     try {
-      if (currentState !== undefined && isReached(currentState, desiredState))
-        return await publishLatest(control, desiredState, currentState)
-      if (!isBusy(currentState)) await reconcile(control, desiredState, currentState)
-      hasChanged ||= !isBusy(currentState)
+      if (state !== undefined && isReached(state, desired)) return await publishLatest(control, desired, state)
+      if (!isBusy(state)) await reconcile(control, desired, state)
+      hasChanged ||= !isBusy(state)
     } catch (error) {
       if (!isConflict(error)) throw error
       const version = await publishedVersion(control, functionName, id)
@@ -57,10 +56,10 @@ async function publish(control: ModuleLambdaContext, spec: DeploymentSpec, until
 
 async function whenActive(control: ModuleLambdaContext, name: string, version: string, untilMs: number): Promise<void> {
   for (;;) {
-    const currentState = await findFunction(control, name, version)
-    if (currentState === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
-    if (hasFailed(currentState)) requireSuccess(currentState)
-    if (!isBusy(currentState)) return
+    const state = await findFunction(control, name, version)
+    if (state === undefined) throw new RuntimeError('unavailable', `${name}:${version} has just been removed.`)
+    if (hasFailed(state)) requireSuccess(state)
+    if (!isBusy(state)) return
     await pauseUntil(control, name, untilMs)
   }
 }

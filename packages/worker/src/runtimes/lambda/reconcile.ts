@@ -18,54 +18,51 @@ export interface DesiredState {
   environment: Record<string, string>
 }
 
-export const isBusy = (currentState: FunctionState | undefined): boolean =>
-  currentState?.configuration.State === 'Pending' || currentState?.configuration.LastUpdateStatus === 'InProgress'
+export const isBusy = (state: FunctionState | undefined): boolean =>
+  state?.configuration.State === 'Pending' || state?.configuration.LastUpdateStatus === 'InProgress'
 
 /** Whether the last creation or change has failed and no other is in progress. */
-export function hasFailed(currentState: FunctionState): boolean {
-  const { State, LastUpdateStatus } = currentState.configuration
-  return !isBusy(currentState) && (State === 'Failed' || LastUpdateStatus === 'Failed')
+export function hasFailed(state: FunctionState): boolean {
+  const { State, LastUpdateStatus } = state.configuration
+  return !isBusy(state) && (State === 'Failed' || LastUpdateStatus === 'Failed')
 }
 
-export const isReached = (currentState: FunctionState, { imageUri, id }: DesiredState): boolean =>
-  !isBusy(currentState) &&
-  !hasFailed(currentState) &&
-  currentState.imageUri === imageUri &&
-  deploymentIdIn(currentState.configuration) === id
+export const isReached = (state: FunctionState, { imageUri, id }: DesiredState): boolean =>
+  !isBusy(state) && !hasFailed(state) && state.imageUri === imageUri && deploymentIdIn(state.configuration) === id
 
 /**
  * Throws `RuntimeError` (`refused`) if the last change has failed. During publication, it is called only after a change
  * by this attempt, because an earlier failure may have another cause.
  */
-export function requireSuccess(currentState: FunctionState): void {
-  if (!hasFailed(currentState)) return
-  const { StateReason, LastUpdateStatusReason = StateReason } = currentState.configuration
+export function requireSuccess(state: FunctionState): void {
+  if (!hasFailed(state)) return
+  const { StateReason, LastUpdateStatusReason = StateReason } = state.configuration
   throw new RuntimeError('refused', `Lambda cannot run the image: ${LastUpdateStatusReason ?? 'no reason reported'}`)
 }
 
 /** Performs only the next step, because Lambda applies one change at a time: the function, its code, its settings. */
 export async function reconcile(
   control: ModuleLambdaContext,
-  desiredState: DesiredState,
-  currentState: FunctionState | undefined,
+  desired: DesiredState,
+  state: FunctionState | undefined,
 ): Promise<void> {
   const { client } = control
-  const { functionName: FunctionName, imageUri: ImageUri } = desiredState
-  if (currentState === undefined) return createFunction(control, desiredState)
-  const { RevisionId } = currentState.configuration
-  if (currentState.imageUri !== ImageUri || hasFailed(currentState)) {
+  const { functionName: FunctionName, imageUri: ImageUri } = desired
+  if (state === undefined) return createFunction(control, desired)
+  const { RevisionId } = state.configuration
+  if (state.imageUri !== ImageUri || hasFailed(state)) {
     const Architectures = architecturesOf(control)
     await client.send(new UpdateFunctionCodeCommand({ FunctionName, ImageUri, Architectures, RevisionId }))
     return
   }
-  await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, desiredState), RevisionId }))
+  await client.send(new UpdateFunctionConfigurationCommand({ ...settingsOf(control, desired), RevisionId }))
 }
 
-async function createFunction(control: ModuleLambdaContext, desiredState: DesiredState): Promise<void> {
-  const { imageUri: ImageUri, moduleId } = desiredState
+async function createFunction(control: ModuleLambdaContext, desired: DesiredState): Promise<void> {
+  const { imageUri: ImageUri, moduleId } = desired
   await control.client.send(
     new CreateFunctionCommand({
-      ...settingsOf(control, desiredState),
+      ...settingsOf(control, desired),
       PackageType: 'Image',
       Code: { ImageUri },
       Architectures: architecturesOf(control),
@@ -91,12 +88,12 @@ const architecturesOf = ({ images }: ModuleLambdaContext): ('arm64' | 'x86_64')[
 /** Publishes exactly the revision that was read: Lambda refuses if it has changed. */
 export async function publishLatest(
   control: ModuleLambdaContext,
-  desiredState: DesiredState,
+  desired: DesiredState,
   { configuration }: FunctionState,
 ): Promise<string> {
   const { RevisionId, CodeSha256 } = configuration
-  const Description = descriptionOf(desiredState.id)
-  const { functionName: FunctionName } = desiredState
+  const Description = descriptionOf(desired.id)
+  const { functionName: FunctionName } = desired
   const response = await control.client.send(
     new PublishVersionCommand({ FunctionName, Description, RevisionId, CodeSha256 }),
   )

@@ -58,11 +58,11 @@ async function statusOf(
   if (deployment === undefined || functionNameOf(control.prefix, deployment.moduleId) !== listed.FunctionName) {
     return undefined
   }
-  const currentState = await findFunction(control, listed.FunctionName, listed.Version)
-  if (currentState === undefined) return undefined
-  const { State, StateReason = 'The function failed.' } = currentState.configuration
+  const state = await findFunction(control, listed.FunctionName, listed.Version)
+  if (state === undefined) return undefined
+  const { State, StateReason = 'The function failed.' } = state.configuration
   if (State === 'Failed') return { deployment, state: 'failed', crashes: 0, lastCrash: StateReason }
-  const isReady = currentState.configuration.Version !== '$LATEST' && State !== 'Pending'
+  const isReady = state.configuration.Version !== '$LATEST' && State !== 'Pending'
   return { deployment, state: isReady ? 'running' : 'restarting', crashes: 0 }
 }
 
