@@ -18,7 +18,7 @@ export function requireBuiltins(text: string): string {
     })),
   ]
   return edits
-    .toSorted((one, other) => other.start - one.start)
+    .toSorted((a, b) => b.start - a.start)
     .reduce((program, { start, end, code }) => program.slice(0, start) + code + program.slice(end), text)
 }
 

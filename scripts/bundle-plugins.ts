@@ -70,7 +70,7 @@ function markCalls(path: string, text: string): string {
     { at: start, mark: '/* @__PURE__ */ (() => ' },
     { at: end, mark: ')()' },
   ])
-  return edits.reduceRight((whole, { at, mark }) => whole.slice(0, at) + mark + whole.slice(at), text)
+  return edits.reduceRight((code, { at, mark }) => code.slice(0, at) + mark + code.slice(at), text)
 }
 
 function declarationsOf(statement: Statement): VariableDeclaration['declarations'] {

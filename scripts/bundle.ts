@@ -112,8 +112,8 @@ function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, progr
   }
 }
 
-function reachableFrom(from: string, next: (path: string) => { path: string }[]): Set<string> {
-  const reached = new Set([from])
+function reachableFrom(start: string, next: (path: string) => { path: string }[]): Set<string> {
+  const reached = new Set([start])
   for (const path of reached) for (const { path: further } of next(path)) reached.add(further)
   return reached
 }

@@ -50,10 +50,10 @@ async function takeReadmePicture(page: Page, name: string): Promise<void> {
 }
 
 async function takeAllScreenshots(browser: Browser, platform: PlatformProcess): Promise<void> {
-  const takeEach = async (list: readonly PortalPage[], as: NonNullable<View['as']>, ids?: SeedIds) => {
+  const takeEach = async (list: readonly PortalPage[], user: NonNullable<View['as']>, ids?: SeedIds) => {
     for (const it of list) {
       const path = ids ? pathOf(it, ids) : String(it.path)
-      await visit(browser, platform.url, path, { as }, (page) => takeScreenshots(page, it.name))
+      await visit(browser, platform.url, path, { as: user }, (page) => takeScreenshots(page, it.name))
     }
   }
   await takeEach(setupPages, 'anonymous')

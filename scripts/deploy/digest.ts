@@ -36,5 +36,5 @@ async function filesIn(path: string): Promise<string[]> {
   return entries
     .filter((entry) => entry.isFile() && entry.name !== digestFile)
     .map((entry) => join(entry.parentPath, entry.name))
-    .toSorted((one, other) => (one < other ? -1 : 1))
+    .toSorted((a, b) => (a < b ? -1 : 1))
 }

@@ -29,8 +29,8 @@ export async function releaseRepositoryFor({ source }: Options): Promise<Reposit
 }
 
 async function ownReference(): Promise<string> {
-  const own = await ownRegistry()
-  if (own !== undefined) return `${own.host}/${releaseRepository}`
+  const registry = await ownRegistry()
+  if (registry !== undefined) return `${registry.host}/${releaseRepository}`
   throw new CliError(
     'usage',
     'No platform is running here. Start it with npm start, or use --source registry/repository.',

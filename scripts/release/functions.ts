@@ -33,7 +33,7 @@ export async function functionFiles(
 export async function filesOf(bundling: Promise<Map<string, Bundle>>, assetsDir: string): Promise<Map<string, Files>> {
   const [bundles] = await Promise.all([bundling, buildAssets(assetsDir, { names: Object.values(servedAssets).flat() })])
   const files = new Map<string, Files>()
-  for (const [name, bundle] of [...bundles].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
+  for (const [name, bundle] of [...bundles].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     files.set(name, { ...Object.fromEntries(bundle.files), ...(await assetsOf(name, assetsDir)) })
   }
   return files

@@ -39,8 +39,8 @@ const path = z
   .transform((text) => resolve(process.env['INIT_CWD'] ?? '.', text))
 
 /** Returns false if either text is not a version, which is reported separately. */
-const isNewerOrSame = (one: string, other: string): boolean =>
-  valid(one) !== null && valid(other) !== null && gte(one, other)
+const isNewerOrSame = (version: string, oldVersion: string): boolean =>
+  valid(version) !== null && valid(oldVersion) !== null && gte(version, oldVersion)
 
 const Options = z
   .object({

@@ -104,7 +104,7 @@ export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<
     await delay(isQuick ? 1000 : 5000)
     times.push(await completionMs(deployment))
   }
-  const sorted = times.toSorted((one, other) => one - other)
+  const sorted = times.toSorted((a, b) => a - b)
   const [p50, p95] = [percentile(sorted, 0.5), percentile(sorted, 0.95)]
   yield {
     title: 'Deployed configuration, default settings, real relay: submission to completion of `true`',

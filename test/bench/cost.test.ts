@@ -71,5 +71,5 @@ test('sums quantities times prices by service', () => {
 
 test('the cost per cluster falls as a fleet grows', () => {
   const perCluster = fleets.map((fleet) => costOf(fleetMonth(inputs, fleet), inputs) / fleet.clusters)
-  expect(perCluster).toEqual(perCluster.toSorted((one, other) => other - one))
+  expect(perCluster).toEqual(perCluster.toSorted((a, b) => b - a))
 })

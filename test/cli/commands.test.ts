@@ -35,8 +35,8 @@ test('labels clusters, lists them by selector, and runs on them after a confirma
   const { items } = await plat.json(['cluster', 'list', '-l', 'env=prod,!legacy'])
   expect(items.map(({ name }: { name: string }) => name)).toEqual(['berlin-1'])
   expect(await plat.prints(['cluster', 'list', '-l', 'tier', '--show-labels'])).toContain('env=prod')
-  const one = await plat.run(['run', '-l', 'env=prod,!legacy', '--', 'echo one'])
-  expect([one.out, one.err]).toEqual(['one\n', expect.stringContaining('1 cluster selected by env=prod,!legacy.')])
+  const run = await plat.run(['run', '-l', 'env=prod,!legacy', '--', 'echo one'])
+  expect([run.out, run.err]).toEqual(['one\n', expect.stringContaining('1 cluster selected by env=prod,!legacy.')])
   const failedRun = await plat.run(['run', '-l', 'env in (prod)', '--', 'echo both; exit 3'])
   expect([failedRun.exitCode, failedRun.err]).toEqual([
     3,
@@ -209,12 +209,12 @@ test.runIf(isLong)('labels each line with its node if a cluster has several', as
 test('prints output byte for byte, also under headings, and writes it to one file per cluster', async () => {
   const script = String.raw`printf 'a\033[31m\r\n\377\n'; echo text | gzip -n; printf '\303'`
   const bytes = execFileSync('sh', ['-c', script])
-  const one = await plat.run(runAtBerlin(script))
-  const [id = ''] = /job_\w+/.exec(one.err) ?? []
+  const run = await plat.run(runAtBerlin(script))
+  const [id = ''] = /job_\w+/.exec(run.err) ?? []
   const results = join(folder, 'results')
   await plat.prints(['run', '--all', '--output-dir', results, '--', script])
   const files = ['berlin-1', 'munich-1'].map((name) => readFileSync(join(results, `${name}.txt`)))
-  expect([one.bytes, (await plat.run(['job', 'output', id])).bytes, ...files]).toEqual(Array(4).fill(bytes))
+  expect([run.bytes, (await plat.run(['job', 'output', id])).bytes, ...files]).toEqual(Array(4).fill(bytes))
   expect((await plat.run(['run', '--all', '--', script])).bytes.includes(bytes)).toBe(true)
 })
 

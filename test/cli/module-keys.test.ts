@@ -17,9 +17,9 @@ describe('a key', () => {
   test('is readable only by its owner and never replaced', async () => {
     const file = join(author.folder, 'ada.key')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
-    const before = await readFile(file, 'utf8')
+    const textBefore = await readFile(file, 'utf8')
     expect(await author.plat.run(['module', 'key', 'ada.key'])).toMatchObject({ exitCode: 2 })
-    expect(await readFile(file, 'utf8')).toBe(before)
+    expect(await readFile(file, 'utf8')).toBe(textBefore)
   })
 
   const encrypted =

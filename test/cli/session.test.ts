@@ -204,8 +204,8 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
   await using other = await startProxy(proxy.url)
   const { exitCode, err } = await plat.with({ PLAT_SERVER: other.url }).run(['whoami'])
   expect([exitCode, err.includes(proxy.url)]).toEqual([3, true])
-  const own = plat.with({ PLAT_SERVER: undefined })
-  await own.prints(['context', 'add', 'other', '--server', other.url])
+  const shell = plat.with({ PLAT_SERVER: undefined })
+  await shell.prints(['context', 'add', 'other', '--server', other.url])
   const refusedCommands = [
     [2, `belongs to ${other.url}`, 'context add other --server', proxy.url],
     [2, `belongs to ${other.url}`, 'login --context other --server', proxy.url],
@@ -214,28 +214,28 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
     [3, 'See: plat context list', 'whoami --context', 'nowhere'],
     [3, 'There is no context nowhere.', 'cluster --context nowhere', 'list'],
   ] as const
-  const ended = await Promise.all(refusedCommands.map(([, , line, last]) => own.run([...line.split(' '), last])))
+  const ended = await Promise.all(refusedCommands.map(([, , line, last]) => shell.run([...line.split(' '), last])))
   expect(ended).toMatchObject(
     refusedCommands.map(([exitCode, text]) => ({ exitCode, err: expect.stringContaining(text) })),
   )
-  const runWithoutName = await own.with({ PLAT_TOKEN: 'plat_wrong', PLAT_CONTEXT: 'other' }).run(['whoami'])
+  const runWithoutName = await shell.with({ PLAT_TOKEN: 'plat_wrong', PLAT_CONTEXT: 'other' }).run(['whoami'])
   expect([runWithoutName.exitCode, runWithoutName.err.includes('Set PLAT_SERVER')]).toEqual([2, true])
   expect(other.requests).toEqual([])
 
   // The server of a sign-in selects the context, and the sign-in makes it current.
   expect(
-    await own.run(['login', '--server', other.url, '--username', 'ada', '--password-stdin'], password),
+    await shell.run(['login', '--server', other.url, '--username', 'ada', '--password-stdin'], password),
   ).toMatchObject({
     err: `Signed in to ${other.url} as ada. Context: other.\n`,
   })
   expect(statSync(file('contexts/other.json')).mode & 0o777).toBe(0o600)
-  await own.with({ PLAT_TOKEN: 'plat_wrong', PLAT_SERVER: proxy.url }).prints(['whoami', '--context', 'other'])
+  await shell.with({ PLAT_TOKEN: 'plat_wrong', PLAT_SERVER: proxy.url }).prints(['whoami', '--context', 'other'])
   expect(other.requests).toContain('GET /api/v1/auth/me')
-  const list = await own.prints(['context', 'list'])
+  const list = await shell.prints(['context', 'list'])
   expect(list).toMatch(
     new RegExp(`^- +default +${proxy.url} +ada +Signed in\n\\* +other +${other.url} +ada +Signed in$`, 'm'),
   )
-  const shownContext = await own.json(['context', 'show'])
+  const shownContext = await shell.json(['context', 'show'])
   expect(shownContext).toEqual({
     name: 'other',
     current: true,
@@ -244,14 +244,14 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
     status: 'Signed in',
   })
 
-  await own.prints(['logout'])
-  expect(await own.json(['context', 'show'])).toMatchObject({ username: 'ada', status: 'Signed out' })
+  await shell.prints(['logout'])
+  expect(await shell.json(['context', 'show'])).toMatchObject({ username: 'ada', status: 'Signed out' })
   proxy.requests.length = 0
-  await own.with({ PLAT_CONTEXT: 'default' }).prints(['whoami'])
+  await shell.with({ PLAT_CONTEXT: 'default' }).prints(['whoami'])
   expect(proxy.requests).toEqual(['GET /api/v1/auth/me'])
-  await own.prints(['context', 'use', 'default'])
-  await own.prints(['context', 'remove', 'other', '--yes'])
-  expect(await own.prints(['context', 'list', '--names'])).toBe('default\n')
+  await shell.prints(['context', 'use', 'default'])
+  await shell.prints(['context', 'remove', 'other', '--yes'])
+  expect(await shell.prints(['context', 'list', '--names'])).toBe('default\n')
 })
 
 test('submits a job once if its response is lost', async () => {

@@ -63,16 +63,16 @@ test('labels, moves, counts and sorts the clusters of a target, and submits a jo
 })
 
 test('rejects the whole batch for one foreign or unknown cluster without naming it', async ({ platform, admin }) => {
-  const { id: own } = await platform.newCluster()
+  const { id: ownId } = await platform.newCluster()
   const { id: otherId } = await platform.as(await platform.tenant).newCluster()
   for (const invalidId of [otherId, 'clus_00000000000000000000000000', 'nothing']) {
-    const jobs = Array.from({ length: 500 }, (_, index) => jobFor(index === 250 ? invalidId : own))
+    const jobs = Array.from({ length: 500 }, (_, index) => jobFor(index === 250 ? invalidId : ownId))
     const response = await admin.post(batchPath, { jobs })
     expectStatus(response, 403, 'cluster_forbidden')
     expect(response.text).not.toContain(invalidId)
-    expect(response.text).not.toContain(own)
+    expect(response.text).not.toContain(ownId)
   }
-  expectStatus(await admin.delete(`/api/v1/clusters/${own}`), 204)
+  expectStatus(await admin.delete(`/api/v1/clusters/${ownId}`), 204)
 })
 
 test('rejects the whole batch for one invalid job and names the job', async ({ platform, admin }) => {

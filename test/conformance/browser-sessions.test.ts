@@ -21,37 +21,37 @@ const cookiesOf = ({ headers }: ApiResponse): Headers => ({
     .join('; '),
 })
 
-async function signedIn(platform: Platform): Promise<{ client: Client; own: Headers; cookies: Headers }> {
+async function signedIn(platform: Platform): Promise<{ client: Client; sameOrigin: Headers; cookies: Headers }> {
   const { username, password } = await platform.newUser('Viewer')
-  const [client, own] = [platform.anonymous, sameOriginHeaders(platform)]
-  const response = await client.post(path, { username, password }, own)
+  const [client, sameOrigin] = [platform.anonymous, sameOriginHeaders(platform)]
+  const response = await client.post(path, { username, password }, sameOrigin)
   expect(expectStatus(response, 200).expiresIn).toBe(900)
   for (const cookie of response.headers.getSetCookie()) expect(cookie).toMatch(/; HttpOnly; SameSite=Strict; Path=\//)
-  return { client, own, cookies: cookiesOf(response) }
+  return { client, sameOrigin, cookies: cookiesOf(response) }
 }
 
 const renew = (client: Client, headers: Headers) => client.send('POST', `${path}/refresh`, { headers })
 
 test('signs in, reads, refreshes and signs out with HttpOnly cookies', async ({ platform }) => {
-  const { client, own, cookies } = await signedIn(platform)
-  expectStatus(await client.get(mePath, { ...own, ...cookies }), 200)
-  const renewal = await renew(client, { ...own, ...cookies })
+  const { client, sameOrigin, cookies } = await signedIn(platform)
+  expectStatus(await client.get(mePath, { ...sameOrigin, ...cookies }), 200)
+  const renewal = await renew(client, { ...sameOrigin, ...cookies })
   expect(expectStatus(renewal, 200).expiresIn).toBe(900)
   const now = cookiesOf(renewal)
-  expectStatus(await client.get(mePath, { ...own, ...now }), 200)
+  expectStatus(await client.get(mePath, { ...sameOrigin, ...now }), 200)
   for (let attempt = 0; attempt < 2; attempt++) {
-    const signOut = await client.send('DELETE', path, { headers: { ...own, ...now } })
+    const signOut = await client.send('DELETE', path, { headers: { ...sameOrigin, ...now } })
     expectStatus(signOut, 204)
     for (const cookie of signOut.headers.getSetCookie()) expect(cookie).toMatch(/Max-Age=0/)
   }
-  expectStatus(await renew(client, { ...own, ...now }), 401, 'invalid_refresh_token')
+  expectStatus(await renew(client, { ...sameOrigin, ...now }), 401, 'invalid_refresh_token')
 })
 
 test('ends the session when a refresh cookie is reused and clears the cookies', async ({ platform }) => {
-  const { client, own, cookies } = await signedIn(platform)
-  const now = cookiesOf(await renew(client, { ...own, ...cookies }))
-  const secondRenewal = await renew(client, { ...own, ...cookies })
+  const { client, sameOrigin, cookies } = await signedIn(platform)
+  const now = cookiesOf(await renew(client, { ...sameOrigin, ...cookies }))
+  const secondRenewal = await renew(client, { ...sameOrigin, ...cookies })
   expectStatus(secondRenewal, 401, 'invalid_refresh_token')
   expect(secondRenewal.headers.getSetCookie().length).toBe(2)
-  expectStatus(await renew(client, { ...own, ...now }), 401, 'invalid_refresh_token')
+  expectStatus(await renew(client, { ...sameOrigin, ...now }), 401, 'invalid_refresh_token')
 })

@@ -73,10 +73,10 @@ test('renames a cluster, frees the old name and reserves the new one', async ({ 
 test('moves a cluster into and out of a site and ignores an empty change', async ({ platform, admin }) => {
   const { id: siteId } = await platform.newSite()
   const { id } = await platform.newCluster()
-  const before = expectStatus(await admin.patch(`${path}/${id}`, {}), 200)
+  const clusterBefore = expectStatus(await admin.patch(`${path}/${id}`, {}), 200)
   expect(expectStatus(await admin.patch(`${path}/${id}`, { siteId }), 200).siteId).toBe(siteId)
   expectStatus(await admin.patch(`${path}/${id}`, { siteId: 'nothing' }), 422, 'site_not_found')
-  expect(expectStatus(await admin.patch(`${path}/${id}`, { siteId: null }), 200)).toEqual(before)
+  expect(expectStatus(await admin.patch(`${path}/${id}`, { siteId: null }), 200)).toEqual(clusterBefore)
   expect(invalidFields(await admin.patch(`${path}/${id}`, { name: 'ab' }))).toEqual(['body /name'])
 })
 

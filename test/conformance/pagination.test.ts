@@ -53,8 +53,8 @@ test('a walk by cursor through every list finds each item once, and another list
       return walkedItems
     }
     await waitFor(`the walks through ${template} agree`, async () => {
-      const [whole, byTwo] = [await walk(30), await walk(2)]
-      return new Set(byTwo).size === byTwo.length && isDeepStrictEqual(byTwo, whole.slice(0, byTwo.length))
+      const [items, byTwo] = [await walk(30), await walk(2)]
+      return new Set(byTwo).size === byTwo.length && isDeepStrictEqual(byTwo, items.slice(0, byTwo.length))
     })
     const foreignCursorResponse = await (
       await platform.admin
@@ -70,9 +70,9 @@ test('every list returns the same order for any page size', async ({ platform })
     const rows = async (query: string) => expectStatus(await client.get(`${template}?${query}`), 200).items
     // Retry, because items may change between two requests, for example when a batch ends.
     await waitFor(`the pages of ${template} agree`, async () => {
-      const whole = await rows('pageSize=5')
-      const pages = whole.map((_: unknown, index: number) => rows(`page=${index + 1}&pageSize=1`))
-      return isDeepStrictEqual((await Promise.all(pages)).flat(), whole)
+      const items = await rows('pageSize=5')
+      const pages = items.map((_: unknown, index: number) => rows(`page=${index + 1}&pageSize=1`))
+      return isDeepStrictEqual((await Promise.all(pages)).flat(), items)
     })
   }
 })

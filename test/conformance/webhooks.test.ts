@@ -135,8 +135,8 @@ deliveryTest('delivers only subscribed events, as CloudEvents that match the cat
   const removal = await admin.delete(`/api/v1/clusters/${id}`)
   expectStatus(removal, 204)
   const events = await waitFor('both events', async () => {
-    const about = eventsAt(receiver, '/clusters').filter(({ data }) => data.clusterId === id)
-    return about.some(({ type }) => type === 'platform.cluster.deleted') && about.length >= 2 && about
+    const received = eventsAt(receiver, '/clusters').filter(({ data }) => data.clusterId === id)
+    return received.some(({ type }) => type === 'platform.cluster.deleted') && received.length >= 2 && received
   })
   const types: string[] = events.map(({ type }) => type)
   expect(types.toSorted()).toEqual(['platform.cluster.deleted', 'platform.cluster.registered'])
@@ -159,17 +159,20 @@ deliveryTest('delivers all events of its organisation and none of another', asyn
   const { organisationId } = expectStatus(await admin.get('/api/v1/auth/me'), 200)
   const jobId = await tenant.platform.submit((await tenant.platform.newCluster()).id)
   expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
-  const own = () => eventsAt(receiver, '/all')
+  const ownEvents = () => eventsAt(receiver, '/all')
   expectStatus(await (await platform.admin).delete(`/api/v1/clusters/${foreignCluster.id}`), 204)
-  await waitFor('the events of the job', async () => own().filter(({ subject }) => subject === jobId).length === 2)
-  expect(own().every(({ source }) => source === `/organisations/${organisationId}`)).toBe(true)
-  const types = new Set(own().map(({ type }) => type))
+  await waitFor(
+    'the events of the job',
+    async () => ownEvents().filter(({ subject }) => subject === jobId).length === 2,
+  )
+  expect(ownEvents().every(({ source }) => source === `/organisations/${organisationId}`)).toBe(true)
+  const types = new Set(ownEvents().map(({ type }) => type))
   for (const name of ['cluster.registered', 'job.queued', 'job.cancelled'])
     expect(types.has(`platform.${name}`)).toBe(true)
   await waitFor('the deliveries in the log', async () => {
     const log = expectStatus(await admin.get(`${path}/${webhookId}/deliveries?pageSize=100`), 200)
     const loggedEventIds = new Set(log.items.map(({ eventId }: any) => eventId))
-    return own().every(({ id }) => loggedEventIds.has(id))
+    return ownEvents().every(({ id }) => loggedEventIds.has(id))
   })
 })
 

@@ -56,13 +56,13 @@ function textOf([name, operator, values]: [string, Operator, string[]], gap: str
 }
 
 test('selects the labels that satisfy every requirement', () => {
-  const one = fc.tuple(
+  const requirement = fc.tuple(
     labelKey,
     fc.constantFrom(...Object.keys(operators).map((name) => name as Operator)),
     fc.array(labelValue, { minLength: 1, maxLength: 3 }),
   )
   const property = fc.property(
-    fc.array(one, { minLength: 1, maxLength: 20 }),
+    fc.array(requirement, { minLength: 1, maxLength: 20 }),
     fc.dictionary(labelKey, labelValue),
     fc.constantFrom('', ' ', '\t '),
     (requirements, labels, gap) => {

@@ -67,9 +67,9 @@ test.each(jobOperations)('$name is limited to the relay of the cluster', async (
   const relay = await startRelay()
   const parts = requests[operation.name]?.(relay) ?? {}
   for (const other of [await startRelay(), await startRelay(relay.caller)]) {
-    const before = writes()
+    const writesBefore = writes()
     const { status, json } = await other.call(operation, parts)
-    expect([status, json.error, writes()]).toEqual([404, 'job_not_found', before])
+    expect([status, json.error, writes()]).toEqual([404, 'job_not_found', writesBefore])
   }
   expect((await relay.call(operation, parts)).status).toBe(200)
 })

@@ -73,10 +73,10 @@ test.each(lastPermitted)(
   async (_, role, operation) => {
     const user = await newUser(role)
     const parts = await validRequest(operation, user)
-    const before = await countAuditEntries(user)
+    const countBefore = await countAuditEntries(user)
     const { status, text } = await call(operation, parts, user.headers)
     expect(Object.keys(operation.endpoint.responses), text).toContain(String(status))
-    expect((await countAuditEntries(user)) - before).toBe(isRecorded(operation) ? 1 : 0)
+    expect((await countAuditEntries(user)) - countBefore).toBe(isRecorded(operation) ? 1 : 0)
   },
 )
 
@@ -88,12 +88,12 @@ test.each(Object.entries(rejections))('%s is returned', async (name, requestOf) 
 })
 
 async function expectForbidden(operation: Operation, parts: RequestParts, headers: Headers): Promise<void> {
-  const before = writes()
+  const writesBefore = writes()
   const { status, json } = await call(operation, parts, headers)
   const requirement = requirementOf(operation)
   const body = { error: 'forbidden', message: messageOf('forbidden'), traceId: expect.any(String) }
   expect([status, json]).toEqual([403, requirement === 'session' ? body : { ...body, requiredPermission: requirement }])
-  expect(writes()).toBe(before)
+  expect(writes()).toBe(writesBefore)
 }
 
 test.each(firstDenied)('%s is denied to %s without a write', async (_, role, operation) => {
@@ -188,12 +188,12 @@ test.each(sampled(authenticatedOperations))('$name rejects a relay token under e
   const parts = await validRequest(operation, await newUser('OrgAdmin'))
   const { target, body = '' } = toRequest(operation, parts, {})
   const { authorization } = await relayToken(relay.relayId, key.privateKey, target.split('?')[0] ?? '', String(body))
-  const before = writes()
+  const writesBefore = writes()
   for (const scheme of ['Relay', 'Bearer']) {
     const { status, json } = await call(operation, parts, { authorization: authorization.replace('Relay', scheme) })
     expect([status, json.error]).toEqual([401, 'unauthenticated'])
   }
-  expect(writes()).toBe(before)
+  expect(writes()).toBe(writesBefore)
 })
 
 test.each(operations.filter((operation) => requirementOf(operation) === 'public'))(

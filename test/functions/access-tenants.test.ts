@@ -101,14 +101,14 @@ test('the table lists exactly the places where requests contain ids', () => {
 async function access(
   operation: Operation,
   place: string,
-  { own, other }: { own: RequestParts; other: RequestParts },
+  { own: ownParts, other: otherParts }: { own: RequestParts; other: RequestParts },
   { headers }: SignedInUser,
 ) {
-  const before = writes()
-  const { status, json } = await call(operation, withValueOf(own, other, place), headers)
+  const writesBefore = writes()
+  const { status, json } = await call(operation, withValueOf(ownParts, otherParts, place), headers)
   const isEmpty = json === undefined || (json.totalCount === 0 && json.items.length === 0)
   const outcome = `${status} ${json?.error ?? (isEmpty ? 'nothing' : 'something')}`
-  return { outcome, message: json?.message, writes: writes() - before }
+  return { outcome, message: json?.message, writes: writes() - writesBefore }
 }
 
 const withUnknownIds = (parts: RequestParts): RequestParts =>

@@ -46,13 +46,13 @@ test('reports an expired token, whether or not the process has cached it', async
 })
 
 test.each(userOperations)('$name accepts the cookie of a browser from the same origin only', async (operation) => {
-  const before = writes()
+  const writesBefore = writes()
   const foreignHeaders = { ...publicPortalHeaders, origin: 'https://other.example.com', 'sec-fetch-site': 'same-site' }
   const rejectedResponse = await send(operation.handler, requestTo(operation, { ...foreignHeaders, ...cookie }))
   expect([rejectedResponse.status, rejectedResponse.json.error, writes()]).toEqual([
     403,
     'cross_origin_request',
-    before,
+    writesBefore,
   ])
   const acceptedResponse = await send(operation.handler, requestTo(operation, { ...publicPortalHeaders, ...cookie }))
   expect([401, 403], acceptedResponse.text).not.toContain(acceptedResponse.status)

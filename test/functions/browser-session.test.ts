@@ -54,9 +54,9 @@ test.each([
   expect([...page.cookies.keys()]).toEqual([...names, deviceCookie])
   expect((await page.send(auth, ownAccount)).json).toMatchObject({ username: user.username })
   expect((await page.send(sites, newSite())).status).toBe(201)
-  const before = new Map(page.cookies)
+  const cookiesBefore = new Map(page.cookies)
   expect(await page.send(auth, refresh)).toMatchObject({ status: 200, json: { expiresIn: 900 } })
-  for (const name of names) expect(page.cookies.get(name)).not.toBe(before.get(name))
+  for (const name of names) expect(page.cookies.get(name)).not.toBe(cookiesBefore.get(name))
   expect((await page.send(auth, ownAccount)).status).toBe(200)
   expect(await page.send(auth, signOut)).toMatchObject({ status: 204, text: '' })
   expect([...page.cookies.keys()]).toEqual([deviceCookie])
@@ -191,7 +191,7 @@ test.each([
   ['a client without an origin', { host: publicPortalHeaders.host }],
 ])('rejects requests with cookies from %s without a change', async (_, foreign) => {
   const { page, user } = await signedInPage()
-  const before = writes()
+  const writesBefore = writes()
   const headers = { ...foreign, ...page.cookieHeader() }
   const form = { ...headers, 'content-type': 'application/x-www-form-urlencoded' }
   const responses = [
@@ -206,7 +206,7 @@ test.each([
     expect(statusAndError(response)).toEqual([403, 'cross_origin_request'])
     expect(response.cookies).toEqual([])
   }
-  expect(writes()).toBe(before)
+  expect(writes()).toBe(writesBefore)
   expect((await page.send(auth, ownAccount)).status).toBe(200)
   expect((await page.send(auth, refresh)).status).toBe(200)
 })

@@ -156,7 +156,7 @@ test.each([
 ])('an event about %s changes nothing', async (_, clientIdFor) => {
   const relay = await newRelay()
   const key = keys.cluster(relay.caller.organisationId, relay.clusterId)
-  const before = await get(key)
+  const itemBefore = await get(key)
   await presence({
     clientId: clientIdFor(relay),
     timestamp: nowSeconds() * 1000,
@@ -164,7 +164,7 @@ test.each([
     sessionIdentifier: randomUUID(),
     versionNumber: 1,
   })
-  expect(await get(key)).toEqual(before)
+  expect(await get(key)).toEqual(itemBefore)
 })
 
 test('an event that is not valid fails the invocation', async () => {

@@ -51,11 +51,11 @@ const cells = operations
 
 test.each(cells)('a user %s cannot %s with the access token', async (change, name) => {
   const { headers, parts } = await changedUser(change, (user) => validRequest(operationNamed(name), user))
-  const before = writes()
+  const writesBefore = writes()
   const { status, json } = await call(operationNamed(name), parts, headers)
   if (change === 'demoted' && !requirements[name]?.includes(':')) return expect(status).toBeLessThan(300)
   const refusal = change === 'demoted' ? [403, 'forbidden', requirements[name]] : [401, 'unauthenticated', undefined]
-  expect([status, json.error, json.requiredPermission, writes()]).toEqual([...refusal, before])
+  expect([status, json.error, json.requiredPermission, writes()]).toEqual([...refusal, writesBefore])
 })
 
 test.each(changeNames)('reads of a user %s stop within a minute, except after a sign-out', async (change) => {

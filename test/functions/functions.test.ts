@@ -106,9 +106,9 @@ test.each(smokeRequests)(
     const shell = { contentType: 'text/html', isHashed: false, tag: 'page', bodies }
     writeFileSync(join(assetsDir, 'portal.pack'), packFiles({ shell, files: new Map() }))
     const handler = await importHandler(functionName)
-    const before = writes()
+    const writesBefore = writes()
     const { statusCode } = await handler(getEvent(path))
-    expect(writes()).toBe(before)
+    expect(writes()).toBe(writesBefore)
     if (status === undefined) expect(statusCode).toBeLessThan(500)
     else expect(statusCode).toBe(status)
   },

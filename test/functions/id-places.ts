@@ -50,12 +50,12 @@ export function valueAt(parts: RequestParts, place: string): unknown {
  * Replaces the value at a place with the value of another request. If the place is in the query, removes the other
  * parameters of the query, which could hide the effect of the value.
  */
-export function withValueOf(own: RequestParts, other: RequestParts, place: string): RequestParts {
-  const { query: _, ...rest } = own
-  return replace(place.startsWith('query.') ? rest : own, other, place.split('.'))
+export function withValueOf(parts: RequestParts, otherParts: RequestParts, place: string): RequestParts {
+  const { query: _, ...rest } = parts
+  return replace(place.startsWith('query.') ? rest : parts, otherParts, place.split('.'))
 }
 
-function replace(own: any, other: any, [name = '', ...rest]: string[]): any {
-  if (Array.isArray(own)) return own.map((each, index) => replace(each, other[index], [name, ...rest]))
-  return { ...own, [name]: rest.length === 0 ? other[name] : replace(own[name], other[name], rest) }
+function replace(value: any, otherValue: any, [name = '', ...rest]: string[]): any {
+  if (Array.isArray(value)) return value.map((each, index) => replace(each, otherValue[index], [name, ...rest]))
+  return { ...value, [name]: rest.length === 0 ? otherValue[name] : replace(value[name], otherValue[name], rest) }
 }

@@ -43,10 +43,10 @@ const contentOf = ({ status, text }: TestResponse) => ({ status, text })
 async function repeatableRequest(operation: Operation) {
   const user = await newUser('PlatformAdmin')
   const parts = await validRequest(operation, user)
-  const before = await countChanges(user)
+  const countBefore = await countChanges(user)
   return {
     repeat: () => call(operation, parts, withKey(user, 'first')),
-    changes: async () => (await countChanges(user)) - before,
+    changes: async () => (await countChanges(user)) - countBefore,
   }
 }
 

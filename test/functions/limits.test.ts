@@ -77,8 +77,8 @@ test('limits accepted batches per organisation across processes; rejected ones d
     authorization: `Bearer ${await issueAccessToken({ ...caller, roles: [role] })}`,
   })
   const [headers, colleague] = [await headersOf('Operator'), await headersOf('OrgAdmin')]
-  const submit = (clusterId: unknown, by = headers) =>
-    send(handlerOf('jobs'), jsonRequest('/api/v1/jobs/batch', { jobs: [{ ...script, clusterId }] }, by))
+  const submit = (clusterId: unknown, userHeaders = headers) =>
+    send(handlerOf('jobs'), jsonRequest('/api/v1/jobs/batch', { jobs: [{ ...script, clusterId }] }, userHeaders))
   const rejectedIds = [7, newId('clus'), 'nothing']
   for (const clusterId of [...rejectedIds, ...rejectedIds])
     expect((await submit(clusterId)).status).toBeOneOf([400, 403])

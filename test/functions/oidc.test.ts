@@ -83,9 +83,9 @@ test('a user whom the provider removes loses sessions and API tokens until the n
     [24 * 60, 1],
   ] as const) {
     shiftClock(minutes * 60_000)
-    const before = uses()
+    const usesBefore = uses()
     const response = await renew(refreshToken)
-    expect([response.status, uses() - before]).toEqual([200, count])
+    expect([response.status, uses() - usesBefore]).toEqual([200, count])
     refreshToken = response.json.refreshToken
   }
   peer.remove('ines-1')

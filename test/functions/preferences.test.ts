@@ -75,6 +75,6 @@ test('stores up to 100 filters of 16 KiB, newest first', async () => {
   expect(ids).toHaveLength(100)
   expect(ids).toEqual(ids.toSorted().toReversed())
   await send(handler, { method: 'DELETE', target: `${filtersPath}/${ids[50]}`, headers: user })
-  const two = await Promise.all([saveFilter(user, {}), saveFilter(user, {})])
-  expect(two.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409])
+  const responses = await Promise.all([saveFilter(user, {}), saveFilter(user, {})])
+  expect(responses.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409])
 })

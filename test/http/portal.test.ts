@@ -77,10 +77,10 @@ test('returns 304 for the same encoding only', async () => {
 test.each(['/', mainScript, '/nowhere'])('HEAD %s returns the headers of GET without a body', async (target) => {
   const get = await open(target, browser)
   const head = await request({ method: 'HEAD', target, headers: browser })
-  const { 'x-trace-id': one, ...own } = head.headers
-  const { 'x-trace-id': other, ...its } = get.headers
-  expect([head.status, head.bytes.length, own]).toEqual([get.status, 0, its])
-  expect(one).not.toBe(other)
+  const { 'x-trace-id': headTraceId, ...headHeaders } = head.headers
+  const { 'x-trace-id': getTraceId, ...getHeaders } = get.headers
+  expect([head.status, head.bytes.length, headHeaders]).toEqual([get.status, 0, getHeaders])
+  expect(headTraceId).not.toBe(getTraceId)
 })
 
 test.each(['/', '/dashboard', '/clusters/clus_01/', '/jobs/batches/batch_01', '/settings/identity?consent=granted'])(

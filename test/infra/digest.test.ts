@@ -22,9 +22,9 @@ async function digestsOf(texts: readonly string[], stage = 'dev', set: Record<st
 }
 
 test('the digest depends only on code, stage and settings', async () => {
-  const [one, other] = [await digestsOf(['a', 'b']), await digestsOf(['a', 'b'])]
-  expect(one).toEqual(other)
-  expect(new Set(one).size).toBe(1)
+  const [digests, repeatedDigests] = [await digestsOf(['a', 'b']), await digestsOf(['a', 'b'])]
+  expect(digests).toEqual(repeatedDigests)
+  expect(new Set(digests).size).toBe(1)
 })
 
 test.each([
@@ -32,6 +32,6 @@ test.each([
   ['a setting', () => digestsOf(['a', 'b'], 'dev', { PLAT_LOG_LEVEL: 'warn' })],
   ['the stage', () => digestsOf(['a', 'b'], 'staging')],
 ])('changes the digest of every function: %s', async (_, changed) => {
-  const before = await digestsOf(['a', 'b'])
-  for (const [index, digest] of (await changed()).entries()) expect(digest).not.toBe(before[index])
+  const digestsBefore = await digestsOf(['a', 'b'])
+  for (const [index, digest] of (await changed()).entries()) expect(digest).not.toBe(digestsBefore[index])
 })

@@ -32,4 +32,4 @@ export const everything = () =>
     PLAT_RELEASE_SOURCE: 'registry.example.com/releases',
   })
 
-export const byText = (one: unknown, other: unknown): number => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)
+export const byText = (a: unknown, b: unknown): number => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)

@@ -21,7 +21,7 @@ test('a backup restored elsewhere has all users, sessions, jobs, relays, modules
   const jobId = await api.submit(cluster.id, { script: 'echo first' })
   await waitFor('the end of the job', async () => (await api.job(jobId)).completedAt !== undefined)
   await waitForJobEnd(api, expectStatus(await admin.post('/api/v1/modules/hello/install', {}), 202))
-  const before = {
+  const dataBefore = {
     job: await api.job(jobId),
     users: expectStatus(await admin.get('/api/v1/users'), 200),
     webhook: expectStatus(
@@ -45,16 +45,16 @@ test('a backup restored elsewhere has all users, sessions, jobs, relays, modules
   await platform.command(`PLAT_DATA_DIR='${otherFolder}' npm run -s restore -- '${file}'`)
   await platform.restart({ PLAT_DATA_DIR: otherFolder })
 
-  expect(expectStatus(await admin.get('/api/v1/users'), 200)).toEqual(before.users)
-  expect(await api.job(jobId)).toEqual(before.job)
-  expect(before.job.result.output).toBe('first\n')
+  expect(expectStatus(await admin.get('/api/v1/users'), 200)).toEqual(dataBefore.users)
+  expect(await api.job(jobId)).toEqual(dataBefore.job)
+  expect(dataBefore.job.result.output).toBe('first\n')
   expectStatus(await api.anonymous.get('/api/v1/setup/status'), 403, 'setup_already_complete')
   await api.signIn()
   await api.signIn(user)
   const { refreshToken } = session
   expectStatus(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 200)
   const webhooks = expectStatus(await admin.get('/api/v1/webhooks'), 200).items
-  expect(webhooks.map(({ id }: { id: string }) => id)).toContain(before.webhook)
+  expect(webhooks.map(({ id }: { id: string }) => id)).toContain(dataBefore.webhook)
 
   await waitFor('a Healthy cluster', async () => (await api.cluster(cluster.id)).status === 'Healthy')
   const next = await api.submit(cluster.id, { script: 'echo next' })
@@ -71,7 +71,7 @@ test('rotates keys without a failed request, keeps tokens valid, and signs with 
   const api = await platform.setUp()
   const meStatus = async ({ accessToken }: any) =>
     (await api.anonymous.withToken(accessToken).get('/api/v1/auth/me')).status
-  const before = await api.signIn()
+  const oldSession = await api.signIn()
   const statuses: number[] = []
   const stop = new AbortController()
   const call = async () => {
@@ -85,10 +85,10 @@ test('rotates keys without a failed request, keeps tokens valid, and signs with 
   const callers = [call(), call(), call()]
   const rotations = await Promise.all([1, 2].map(() => platform.command('npm run -s rotate-keys')))
   expect(rotations).toEqual([1, 2].map(() => expect.stringContaining('a new key')))
-  expect(await meStatus(before)).toBe(200)
+  expect(await meStatus(oldSession)).toBe(200)
   const { keys } = expectStatus(await api.anonymous.get('/.well-known/jwks.json'), 200)
   expect(keys.length).toBeGreaterThanOrEqual(3)
-  expect(keys.map(({ kid }: { kid: string }) => kid)).toContain(kidOf(before.accessToken))
+  expect(keys.map(({ kid }: { kid: string }) => kid)).toContain(kidOf(oldSession.accessToken))
   const count = statuses.length
   await waitFor('requests after the rotation', async () => statuses.length > count + 10)
   stop.abort()
@@ -97,11 +97,11 @@ test('rotates keys without a failed request, keeps tokens valid, and signs with 
 
   await platform.kill()
   await platform.restart()
-  const after = await waitFor('a token of the new key', async () => {
+  const newSession = await waitFor('a token of the new key', async () => {
     const session = await api.signIn()
-    return kidOf(session.accessToken) !== kidOf(before.accessToken) && session
+    return kidOf(session.accessToken) !== kidOf(oldSession.accessToken) && session
   })
-  expect([await meStatus(after), await meStatus(before)]).toEqual([200, 200])
+  expect([await meStatus(newSession), await meStatus(oldSession)]).toEqual([200, 200])
   await platform.stop()
   await expect(platform.command('npm run -s rotate-keys')).rejects.toMatchObject({
     stderr: expect.stringMatching(/^No platform runs on the data in .* Start it with: npm start/),
@@ -128,11 +128,11 @@ test('generates a deleted module key and registry password again, and signs hell
     const { items } = expectStatus(await admin.get('/api/v1/modules/catalog'), 200)
     return items.some(({ id, verified }: { id: string; verified: boolean }) => id === 'hello' && verified)
   }
-  const before = await secrets()
+  const secretsBefore = await secrets()
   expect(await isVerified()).toBe(true)
   await platform.stop()
   await Promise.all([rm(keyFile), rm(join(platform.dataDir, 'registry-password'))])
   await platform.restart()
-  for (const [index, secret] of (await secrets()).entries()) expect(secret).not.toBe(before[index])
+  for (const [index, secret] of (await secrets()).entries()) expect(secret).not.toBe(secretsBefore[index])
   expect(await isVerified()).toBe(true)
 })

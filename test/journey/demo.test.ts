@@ -82,14 +82,14 @@ test.skipIf(skipReason !== '')(
           names.map((name) => readFile(join(folder, 'relays', name, 'process'), 'utf8').catch(() => '')),
         )
       }
-      const before = await processes()
+      const processesBefore = await processes()
       demo.signal('SIGKILL')
       await demo.ended
       const restartedDemo = resources.use(start())
       await page.goto(await linkOf(restartedDemo))
       await page.getByText('This is a demo.').waitFor()
       await waitFor('three new relays', async () =>
-        (await processes()).every((text) => text !== '' && !before.includes(text)),
+        (await processes()).every((text) => text !== '' && !processesBefore.includes(text)),
       )
       await waitFor('three healthy clusters', async () =>
         (await get('/clusters')).items.every(({ status }: any) => status === 'Healthy'),

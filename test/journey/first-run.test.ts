@@ -108,13 +108,13 @@ test('installs the verified reference module as a job with steps', async () => {
 test.runIf(isLong).for(['stop', 'kill'] as const)(
   'restarts the module after a %s of the platform, and leaves no old process',
   async (end) => {
-    const before = await processIds()
-    expect(before.length).toBeGreaterThan(0)
+    const processesBefore = await processIds()
+    expect(processesBefore.length).toBeGreaterThan(0)
     await platform[end]()
     await waitFor('the end of all processes of hello', async () => (await processIds()).length === 0)
     await platform.restart()
     await waitFor('hello', async () => (await admin.get('/api/hello')).status === 200)
-    expect((await processIds()).some((id) => before.includes(id))).toBe(false)
+    expect((await processIds()).some((id) => processesBefore.includes(id))).toBe(false)
     await expectHealthy()
   },
 )

@@ -31,8 +31,8 @@ test('a published release is announced once, applied and rolled back without a f
   await using updatable = await startUpdatable()
   const { platform, api, admin, check, apply } = updatable
   const releaseNotesUrl = 'https://example.com/9.1.0'
-  const { currentVersion, ...before } = await check()
-  expect(before).toMatchObject({ latestVersion: currentVersion, updateAvailable: false, refused: [] })
+  const { currentVersion, ...stateBefore } = await check()
+  expect(stateBefore).toMatchObject({ latestVersion: currentVersion, updateAvailable: false, refused: [] })
   const command = `npm run -s release -- --version 9.1.0 --notes-url ${releaseNotesUrl}`
   expect(await platform.command(command)).toMatch(
     /platform\/releases:9\.1\.0 was published: sha256:[0-9a-f]{64}, after /,

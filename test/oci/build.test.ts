@@ -22,9 +22,9 @@ const hello: FileToPack[] = [
 
 describe('the same input gives the same image', () => {
   test('in any order of files and labels', async () => {
-    const one = await buildImage({ files: hello, labels: { a: '1', b: '2' } })
+    const image = await buildImage({ files: hello, labels: { a: '1', b: '2' } })
     const other = await buildImage({ files: hello.toReversed(), labels: { b: '2', a: '1' } })
-    expect(other).toEqual(one)
+    expect(other).toEqual(image)
   })
 
   test('from files or content, regardless of times and of write permission', async () => {

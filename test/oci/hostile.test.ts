@@ -37,7 +37,7 @@ type Row = [
   name: string,
   operation: keyof typeof operations,
   problem: RegistryErrorKind,
-  respond: (elsewhere: string) => Respond,
+  respond: (otherUrl: string) => Respond,
 ]
 
 const always =
@@ -228,7 +228,7 @@ const bearer = (realm: string): ServerReply =>
 const authorizationsOf = ({ requests }: TestServer) => requests.map(({ headers }) => headers.authorization)
 
 describe('a token realm', () => {
-  test.for<[where: string, problem: RegistryErrorKind, realm: (elsewhere: string) => string]>([
+  test.for<[where: string, problem: RegistryErrorKind, realm: (otherUrl: string) => string]>([
     ['on another host', 'refused', (url) => url.replace('127.0.0.1', 'localhost')],
     ['on another host with https', 'refused', () => 'https://evil.example/token'],
     ['on a trusted host without https', 'refused', () => 'http://auth.example/token'],
@@ -238,12 +238,12 @@ describe('a token realm', () => {
     ['that is a file', 'refused', () => 'file://127.0.0.1/etc/passwd'],
     ['that is no URL', 'invalid', () => 'token'],
   ])('%s is rejected (%s) and gets no request', async ([, problem, realm]) => {
-    await using elsewhere = await startServer(() => ({ status: 200, body: '{"token":"t"}' }))
-    await using registry = await startServer(() => bearer(realm(elsewhere.url)))
+    await using otherServer = await startServer(() => ({ status: 200, body: '{"token":"t"}' }))
+    await using registry = await startServer(() => bearer(realm(otherServer.url)))
     const { client, sent } = clientOf(registry.host, { credentials, trustedRealms: ['auth.example'] })
     expect(await failureOf(all(client.tags('a')))).toMatchObject({ problem })
     expect(sent).toHaveLength(1)
-    expect(elsewhere.requests).toEqual([])
+    expect(otherServer.requests).toEqual([])
   })
 
   test('on the host of the registry without https is rejected and gets no credentials', async () => {
@@ -328,27 +328,27 @@ const redirectHops =
 
 describe('a redirect of a blob', () => {
   test('to another host is followed without credentials', async () => {
-    await using elsewhere = await startServer(storage(2))
-    await using registry = await startServer(redirectHops(`${elsewhere.url}/blob?signature=x`))
+    await using otherServer = await startServer(storage(2))
+    await using registry = await startServer(redirectHops(`${otherServer.url}/blob?signature=x`))
     const { client } = clientOf(registry.host, { credentials })
     expect(await client.blob('a', blobOf('content'))).toEqual(Buffer.from('content'))
     expect(authorizationsOf(registry)).toEqual([undefined, basic])
-    expect(authorizationsOf(elsewhere)).toEqual([undefined, undefined, undefined])
+    expect(authorizationsOf(otherServer)).toEqual([undefined, undefined, undefined])
   })
 
   test('is followed at most three times', async () => {
-    await using elsewhere = await startServer(storage(3))
-    await using registry = await startServer(redirectHops(elsewhere.url))
+    await using otherServer = await startServer(storage(3))
+    await using registry = await startServer(redirectHops(otherServer.url))
     const { client } = clientOf(registry.host, { credentials })
     expect(await failureOf(client.blob('a', blobOf('content')))).toMatchObject({ problem: 'refused' })
-    expect(elsewhere.requests).toHaveLength(3)
+    expect(otherServer.requests).toHaveLength(3)
   })
 
   test('back to the registry is followed without credentials', async () => {
     await using registry: TestServer = await startServer((request, outgoing) =>
-      redirectHops(elsewhere.url)(request, outgoing),
+      redirectHops(otherServer.url)(request, outgoing),
     )
-    await using elsewhere: TestServer = await startServer(() => ({
+    await using otherServer: TestServer = await startServer(() => ({
       status: 307,
       headers: { location: `${registry.url}/back` },
     }))
@@ -367,10 +367,10 @@ describe('a redirect of a blob', () => {
   })
 
   test('means that the blob exists, and is not followed', async () => {
-    await using elsewhere = await startServer(storage(0))
-    await using registry = await startServer(redirectHops(elsewhere.url))
+    await using otherServer = await startServer(storage(0))
+    await using registry = await startServer(redirectHops(otherServer.url))
     const { client } = clientOf(registry.host, { credentials })
     expect(await client.hasBlob('a', blobOf('content').digest)).toBe(true)
-    expect(elsewhere.requests).toEqual([])
+    expect(otherServer.requests).toEqual([])
   })
 })

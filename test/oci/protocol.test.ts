@@ -174,19 +174,19 @@ test('uses the media type of the response for a manifest without one, and keeps 
 })
 
 describe('referrers', () => {
-  const one = { ...config, artifactType: 'test/one' }
-  const two = { ...config, digest: digestOf('two'), artifactType: 'test/two' }
+  const firstReferrer = { ...config, artifactType: 'test/one' }
+  const secondReferrer = { ...config, digest: digestOf('two'), artifactType: 'test/two' }
   const referrer = { ...image, schemaVersion: 2 as const, artifactType: 'test/kind', subject }
 
   test('are listed by the referrers API over several pages, optionally filtered', async () => {
     await using registry = await startServer(({ url }) =>
       url.searchParams.has('last')
-        ? json({ ...index, manifests: [two] })
-        : json({ ...index, manifests: [one] }, { link: '<?last=1>; rel="next"' }),
+        ? json({ ...index, manifests: [secondReferrer] })
+        : json({ ...index, manifests: [firstReferrer] }, { link: '<?last=1>; rel="next"' }),
     )
     const { client, sent } = clientOf(registry.host)
-    expect(await client.referrers('a', subject.digest)).toEqual([one, two])
-    expect(await client.referrers('a', subject.digest, 'test/two')).toEqual([two])
+    expect(await client.referrers('a', subject.digest)).toEqual([firstReferrer, secondReferrer])
+    expect(await client.referrers('a', subject.digest, 'test/two')).toEqual([secondReferrer])
     expect(registry.requests[2]?.url.search).toBe('?artifactType=test%2Ftwo')
     expect(new Set(sent)).toEqual(new Set([`GET /v2/a/referrers/${subject.digest}`]))
   })
@@ -209,9 +209,9 @@ describe('referrers', () => {
     await using registry = await startServer(({ url }) =>
       url.pathname.includes('referrers')
         ? { status, headers }
-        : json({ ...index, manifests: [one] }, { 'content-type': mediaTypes.index }),
+        : json({ ...index, manifests: [firstReferrer] }, { 'content-type': mediaTypes.index }),
     )
-    expect(await clientOf(registry.host).client.referrers('a', subject.digest)).toEqual([one])
+    expect(await clientOf(registry.host).client.referrers('a', subject.digest)).toEqual([firstReferrer])
   })
 
   test('are written again after a concurrent write', async () => {
@@ -221,13 +221,13 @@ describe('referrers', () => {
       if (method === 'GET') return json(storedIndex, { 'content-type': mediaTypes.index })
       if (url.pathname.endsWith(subject.digest.replace(':', '-'))) {
         // The first write is overwritten by a concurrent one.
-        storedIndex = writes.push(body) === 1 ? { ...index, manifests: [one] } : JSON.parse(body.toString())
+        storedIndex = writes.push(body) === 1 ? { ...index, manifests: [firstReferrer] } : JSON.parse(body.toString())
       }
       return { status: 201 }
     }
     await using registry = await startServer(respond)
     const descriptor = await clientOf(registry.host).client.putReferrer('a', referrer)
-    expect(storedIndex).toMatchObject({ manifests: [one, descriptor] })
+    expect(storedIndex).toMatchObject({ manifests: [firstReferrer, descriptor] })
     expect(writes).toHaveLength(2)
   })
 })

@@ -89,13 +89,13 @@ test('going back restores the scroll position', async ({ open, fleet: _fleet }) 
   await rows(page).first().waitFor()
   await scrollToRow(page, 2500)
   await rowsLoaded(page)
-  const before = await page.evaluate('window.scrollY')
+  const scrollBefore = await page.evaluate('window.scrollY')
   await rows(page).nth(15).getByRole('link').click()
   await page.waitForURL('**/clusters/clus_*')
   await waitForPage(page)
   await page.goBack()
   await rowsLoaded(page)
-  await expect.poll(() => page.evaluate('window.scrollY')).toBe(before)
+  await expect.poll(() => page.evaluate('window.scrollY')).toBe(scrollBefore)
 })
 
 test('a new cluster does not move the visible rows', async ({ newPage, api, fleet: _fleet }) => {
@@ -106,13 +106,13 @@ test('a new cluster does not move the visible rows', async ({ newPage, api, flee
   await scrollToRow(page, 450)
   await link(page, 'cluster-009540').waitFor()
   const position = async () => (await link(page, 'cluster-009540').boundingBox())?.y
-  const before = await position()
+  const positionBefore = await position()
   await api.newCluster()
   const updatedTable = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
   await advanceUntil(page, () => updatedTable.isVisible())
   await waitForPage(page)
   expect(await row(page, 'cluster-009540').getAttribute('aria-rowindex')).toBe('462')
-  expect(await position()).toBe(before)
+  expect(await position()).toBe(positionBefore)
 })
 
 test('polls visible pages only', async ({ newPage, fleet: _fleet }) => {

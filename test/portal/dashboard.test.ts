@@ -50,8 +50,8 @@ async function drag(page: Page, from: { x: number; y: number }, by: { x: number;
 test.runIf(isLong)('dragged and resized widgets keep their position after a reload', async ({ open, person }) => {
   const page = await open('/dashboard', { as: person })
   await edit(page)
-  const before = await boxOf(page, 'Cluster health')
-  await drag(page, { x: before.x + 40, y: before.y + 20 }, { x: 420, y: 10 })
+  const boxBefore = await boxOf(page, 'Cluster health')
+  await drag(page, { x: boxBefore.x + 40, y: boxBefore.y + 20 }, { x: 420, y: 10 })
   expect((await storedPosition(person, 'cluster-health'))?.x).toBeGreaterThanOrEqual(4)
   await saved(page)
   const movedBox = await boxOf(page, 'Cluster health')

@@ -63,7 +63,7 @@ test('a rejected field is marked and keeps the form', async ({ open }) => {
 
 test('a change keeps all other settings, the secret included', async ({ api, open }) => {
   const admin = await api.admin
-  const before = await create(admin, {
+  const provider = await create(admin, {
     ...cloudDirectory('Tenant of Acme'),
     authorityHost: 'https://login.microsoftonline.us',
     scopes: ['openid', 'profile', 'groups'],
@@ -77,7 +77,7 @@ test('a change keeps all other settings, the secret included', async ({ api, ope
     ],
     defaultRole: 'ClusterAdmin',
   })
-  const page = await open(`/settings/identity?provider=${before.id}`)
+  const page = await open(`/settings/identity?provider=${provider.id}`)
   await field(page, 'Name (optional)').fill('Tenant of Acme, renamed')
   await click(page, 'Remove mapping 1')
   await click(page, 'Add mapping')
@@ -85,10 +85,10 @@ test('a change keeps all other settings, the secret included', async ({ api, ope
   await addedMapping.getByLabel('Group').fill('c')
   await addedMapping.getByLabel('Role').selectOption('OrgAdmin')
   await click(page, 'Save changes')
-  await expect.poll(async () => (await readProvider(admin, before.id)).displayName).toBe('Tenant of Acme, renamed')
-  const { updatedAt: _, ...after } = await readProvider(admin, before.id)
-  expect(after).toEqual({
-    ...before,
+  await expect.poll(async () => (await readProvider(admin, provider.id)).displayName).toBe('Tenant of Acme, renamed')
+  const { updatedAt: _, ...changedProvider } = await readProvider(admin, provider.id)
+  expect(changedProvider).toEqual({
+    ...provider,
     updatedAt: undefined,
     displayName: 'Tenant of Acme, renamed',
     roleMappings: [
@@ -104,7 +104,7 @@ test('a change keeps all other settings, the secret included', async ({ api, ope
 
 test('does not overwrite a provider that exists', async ({ api, open }) => {
   const admin = await api.admin
-  const before = await create(admin, cloudDirectory('First', { tenantId: 'acme.example.com' }))
+  const provider = await create(admin, cloudDirectory('First', { tenantId: 'acme.example.com' }))
   const page = await open('/settings/identity')
   await click(page, 'Add provider')
   await field(page, 'Type').selectOption('CloudDirectory')
@@ -113,7 +113,7 @@ test('does not overwrite a provider that exists', async ({ api, open }) => {
   const form = dialog(page, 'Add an identity provider')
   await button(form, 'Add provider').click()
   await form.getByText('First already uses this address').waitFor()
-  expect(await readProvider(admin, before.id)).toEqual(before)
+  expect(await readProvider(admin, provider.id)).toEqual(provider)
 })
 
 test('removing a provider needs confirmation', async ({ api, open }) => {

@@ -70,9 +70,9 @@ test('a selector is completed, checked and counted while the user types', async 
 
 test('selected and all matching clusters are labelled, and get a script', async ({ open, api }) => {
   const labels = { fleet: 'a' }
-  const [one, two] = [await api.newCluster({ labels }), await api.newCluster({ labels })]
+  const [cluster, otherCluster] = [await api.newCluster({ labels }), await api.newCluster({ labels })]
   const page = await open('/clusters?selector=fleet%3Da', { allow: [/^response 409 POST .*\/jobs\/batch$/] })
-  await page.getByRole('checkbox', { name: `Select ${one.name}` }).check()
+  await page.getByRole('checkbox', { name: `Select ${cluster.name}` }).check()
   await page.getByText('1 of 2 selected').waitFor()
   await button(page, 'Change labels').click()
   await field(dialog(page), 'Key').fill('stage')
@@ -84,20 +84,23 @@ test('selected and all matching clusters are labelled, and get a script', async 
   expect(await axeErrors(page)).toEqual([])
   release()
   await page.getByText('1 cluster of 1 changed.').waitFor()
-  expect(await labelsOf(api, one.id)).toEqual({ ...labels, stage: 'canary' })
+  expect(await labelsOf(api, cluster.id)).toEqual({ ...labels, stage: 'canary' })
 
   await button(page, 'Select all 2').click()
   await button(page, 'Change labels').click()
   await field(dialog(page), 'Key').fill('stage')
   await button(dialog(page), 'Remove label').click()
   await button(dialog(page), 'Review').click()
-  await dialog(page, 'Review').getByText(`2 clusters: ${two.name}, ${one.name}.`).waitFor()
+  await dialog(page, 'Review').getByText(`2 clusters: ${otherCluster.name}, ${cluster.name}.`).waitFor()
   await dialog(page, 'Review').getByText('2 never connected').waitFor()
   await button(dialog(page, 'Review'), 'Change 2 clusters').click()
   await page.getByText('1 cluster of 2 changed.').waitFor()
-  expect(await labelsOf(api, one.id)).toEqual(labels)
+  expect(await labelsOf(api, cluster.id)).toEqual(labels)
 
-  const { id: siteId } = expectStatus(await (await api.admin).post('/api/v1/sites', { name: `Bonn ${one.name}` }), 201)
+  const { id: siteId } = expectStatus(
+    await (await api.admin).post('/api/v1/sites', { name: `Bonn ${cluster.name}` }),
+    201,
+  )
   await page.reload()
   await waitForPage(page)
   await button(page, 'Select all 2').click()
@@ -108,7 +111,7 @@ test('selected and all matching clusters are labelled, and get a script', async 
   await button(dialog(page), 'Review').click()
   await button(dialog(page, 'Review'), 'Move 2 clusters').click()
   await page.getByText('2 clusters of 2 changed.').waitFor()
-  expect((await api.cluster(two.id)).siteId).toBe(siteId)
+  expect((await api.cluster(otherCluster.id)).siteId).toBe(siteId)
   await button(page, 'Name').click()
   await page.waitForURL('**sort=name*')
   await page.getByRole('columnheader', { name: 'Name' }).and(page.locator('[aria-sort=ascending]')).waitFor()

@@ -155,8 +155,8 @@ test.for<[string, string, string[]]>([
   ['first\r', '\nsecond', ['first', 'second']],
   ['10 %\r20', ' %\r30 %\n\n', ['30 %', '']],
   ['whole\u001b[0m', '\n', ['whole']],
-])('shows the lines of %j and %j', ([one, two, expected]) => {
-  expect(textsOf(chunk(0, one), chunk(one.length, two)).map(([, text]) => text)).toEqual(expected)
+])('shows the lines of %j and %j', ([oldLines, newLines, expected]) => {
+  expect(textsOf(chunk(0, oldLines), chunk(oldLines.length, newLines)).map(([, text]) => text)).toEqual(expected)
 })
 
 test('lines are in the order of their first characters, across nodes, streams and split characters', () => {

@@ -18,31 +18,31 @@ const unreadCount = async (page: Page): Promise<number> =>
 test('marking as read updates list and bell before the response', async ({ open, seed: _seeded }) => {
   const page = await open('/notifications')
   await expect.poll(() => unreadCount(page)).toBeGreaterThan(2)
-  const [before, count] = [await unreadCount(page), await rows(page).count()]
+  const [unreadBefore, count] = [await unreadCount(page), await rows(page).count()]
   const release = await holdRequests(page, `**${path}`, 'PATCH')
   const marks = button(page, /^Mark as read/)
   const initialUnread = await marks.count()
   await marks.first().focus()
   await page.keyboard.press('Enter')
   await expect.poll(() => marks.count()).toBe(initialUnread - 1)
-  expect(await unreadCount(page)).toBe(before - 1)
+  expect(await unreadCount(page)).toBe(unreadBefore - 1)
   expect(await marks.first().evaluate((element: any) => element.matches(':focus'))).toBe(true)
   expect(await rows(page).count()).toBe(count)
   const response = page.waitForResponse((each) => each.request().method() === 'PATCH')
   release()
   expect((await response).status()).toBe(204)
   await page.reload()
-  await expect.poll(() => unreadCount(page)).toBe(before - 1)
+  await expect.poll(() => unreadCount(page)).toBe(unreadBefore - 1)
 })
 
 test('a failed mark is reverted and shows its trace id', async ({ open, seed: _seeded }) => {
   const page = await open('/notifications', { allow: [/^response 503 PATCH /] })
   await expect.poll(() => unreadCount(page)).toBeGreaterThan(1)
-  const before = await unreadCount(page)
+  const unreadBefore = await unreadCount(page)
   await failRequests(page, `**${path}`, 'PATCH')
   await button(page, 'Mark all as read').click()
   await page.getByText('trace-4711').first().waitFor({ state: 'attached' })
-  await expect.poll(() => unreadCount(page)).toBe(before)
+  await expect.poll(() => unreadCount(page)).toBe(unreadBefore)
 })
 
 test('filters are part of the address', async ({ open, seed: _seeded }) => {

@@ -140,11 +140,11 @@ test('a disabled webhook receives nothing and can be removed', async ({ api, ope
     .uncheck()
   await click(page, 'Save changes')
   await page.getByText('Webhook updated').first().waitFor()
-  const before = receiver.requests.length
+  const countBefore = receiver.requests.length
   await api.newCluster()
   await click(page, 'Remove webhook')
   await button(dialog(page, 'Remove this webhook?'), 'Remove webhook').click()
   await page.getByText('No webhooks yet').waitFor()
-  expect(receiver.requests.length).toBe(before)
+  expect(receiver.requests.length).toBe(countBefore)
   expect(expectStatus(await (await api.admin).get(path), 200).items).toEqual([])
 })

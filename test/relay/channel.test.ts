@@ -24,9 +24,9 @@ async function withChannel() {
 test('a wake-up starts a job, which takes one heartbeat and the report with its output', async () => {
   const platform = await withChannel()
   await platform.until(() => platform.heartbeats.at(-1)?.factsHash !== undefined)
-  const before = platform.calls.length
+  const countBefore = platform.calls.length
   const job = await platform.run({ script: 'echo out' })
-  expect(platform.calls.slice(before)).toEqual(['heartbeat', 'complete'])
+  expect(platform.calls.slice(countBefore)).toEqual(['heartbeat', 'complete'])
   expect(job.output).toBe('out\n')
 })
 
@@ -74,12 +74,12 @@ test.for<[string, (topic: string) => (Buffer | string)[]]>([
 
 test('a flood of wake-ups causes about ten heartbeats', async () => {
   const platform = await withChannel()
-  const before = platform.heartbeats.length
+  const countBefore = platform.heartbeats.length
   for (let count = 0; count < 200; count++) {
     platform.broker.wake()
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
-  expect(platform.heartbeats.length - before).toBeLessThanOrEqual(16)
+  expect(platform.heartbeats.length - countBefore).toBeLessThanOrEqual(16)
 })
 
 const settings = { url: '/channel', clientId: 'c', topic: 't', username: '', keepAliveSeconds: 40 }

@@ -77,8 +77,8 @@ test('a program of --facts-dir that hangs ends after a kill of the relay', async
 
 test('facts that are missing or invalid are omitted, and free space changes in steps', () => {
   expect(factsIn('os=\ncpus=0\nmemoryKiB=many\nfreeKiB=1\nshell=evil\n', undefined)).toEqual({ shells: [] })
-  const free = (kib: number, before?: number) =>
-    factsIn(`diskKiB=1000\nfreeKiB=${kib}`, before === undefined ? undefined : { rootDiskFreeBytes: before })
+  const free = (kib: number, kibBefore?: number) =>
+    factsIn(`diskKiB=1000\nfreeKiB=${kib}`, kibBefore === undefined ? undefined : { rootDiskFreeBytes: kibBefore })
       .rootDiskFreeBytes
   const first = free(524) ?? 0
   expect([free(526, first), free(545, first), free(400, first)]).toEqual([first, first, 409_600])

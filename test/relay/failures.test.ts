@@ -83,9 +83,9 @@ test.for([
   [['A', 'b'], 2, /names none of the enrolled nodes \(a\)/],
   [['a', 'c'], undefined, /Node c is not enrolled/],
 ] as const)('a restart with the nodes %j: exit code %s', async ([names, exitCode, message]) => {
-  const nodesFile = (of: readonly string[]) => {
-    const path = stage.file(of.join())
-    writeFileSync(path, JSON.stringify({ nodes: of.map((name) => ({ name, executor: 'local' })) }))
+  const nodesFile = (nodes: readonly string[]) => {
+    const path = stage.file(nodes.join())
+    writeFileSync(path, JSON.stringify({ nodes: nodes.map((name) => ({ name, executor: 'local' })) }))
     return ['--nodes', path]
   }
   await start()

@@ -64,9 +64,9 @@ describe.concurrent('over ssh', () => {
     platform.collectsFacts = true
     platform.notifyChange()
     await platform.until(() => platform.facts.length > 0)
-    const [one, two, , here] = platform.nodeIds
+    const [firstId, secondId, , localId] = platform.nodeIds
     const facts = { os: process.platform, kernel: release(), arch: machine(), cpus: cpus().length }
-    const expected = [one, two, here].map((id) => expect.objectContaining({ id, ...facts }))
+    const expected = [firstId, secondId, localId].map((id) => expect.objectContaining({ id, ...facts }))
     expect(platform.facts[0]).toMatchObject({ relayVersion, custom: {}, nodes: expected })
     for (const node of platform.facts[0]?.nodes ?? []) {
       expect(node.shells).toContain('sh')
@@ -80,12 +80,12 @@ describe.concurrent('over ssh', () => {
   })
 
   test('reports the status of each node', async () => {
-    const [one, two, lost, here] = stage.platform.nodeIds
+    const [firstId, secondId, lostId, localId] = stage.platform.nodeIds
     expect(stage.platform.heartbeats[0]?.nodes).toEqual([
-      { id: one, status: 'Online' },
-      { id: two, status: 'Online' },
-      { id: lost, status: 'Offline' },
-      { id: here, status: 'Online' },
+      { id: firstId, status: 'Online' },
+      { id: secondId, status: 'Online' },
+      { id: lostId, status: 'Offline' },
+      { id: localId, status: 'Online' },
     ])
   })
 

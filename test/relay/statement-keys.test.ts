@@ -13,8 +13,8 @@ const publicKeyOf = ({ kid, publicKey }: { kid: string; publicKey: KeyObject }) 
   ...publicKey.export({ format: 'jwk' }),
   kid,
 })
-const introduce = (by: Signer, next: Signer, typ = 'statement-key+jws') =>
-  signJws({ typ, kid: by.kid }, { key: publicKeyOf(next), iat: 0 }, by.privateKey)
+const introduce = (signer: Signer, next: Signer, typ = 'statement-key+jws') =>
+  signJws({ typ, kid: signer.kid }, { key: publicKeyOf(next), iat: 0 }, signer.privateKey)
 
 const frequentHeartbeats = { prepare: (platform: FakePlatform) => void (platform.heartbeatIntervalSeconds = 1) }
 
@@ -51,8 +51,8 @@ test.each<[string, (first: Signer, next: Signer) => string[]]>([
   platform.statementKeys = statementKeys(platform.signer, next)
   platform.signer = next
   const job = platform.addJob({ script: 'true' })
-  const before = platform.heartbeats.length
-  await platform.until(() => platform.heartbeats.slice(before).some(({ freeSlots }) => freeSlots === 0))
+  const countBefore = platform.heartbeats.length
+  await platform.until(() => platform.heartbeats.slice(countBefore).some(({ freeSlots }) => freeSlots === 0))
   await stage.relay.writes(/plat cluster enrollment-token/)
   expect(job.completion?.outcome).not.toBe('exited')
 })

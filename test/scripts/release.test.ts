@@ -127,11 +127,11 @@ test('the relay of a release has its version, and the key that verifies later on
 })
 
 test.skipIf(isLong)('the same code gives the same bytes, whichever functions are bundled with it', async () => {
-  const before = await bundledFunctions()
+  const functionsBefore = await bundledFunctions()
   // One function with chunks that are loaded later, and one without.
   for (const [name, { files }] of await bundleAll(['queue/batches', 'auth'], undefined)) {
     const changedFiles = [...files].filter(
-      ([file, content]) => Buffer.compare(content, before.get(name)?.files.get(file) ?? Buffer.of()) !== 0,
+      ([file, content]) => Buffer.compare(content, functionsBefore.get(name)?.files.get(file) ?? Buffer.of()) !== 0,
     )
     expect([name, changedFiles.map(([file]) => file)]).toEqual([name, []])
   }

@@ -39,8 +39,8 @@ describe('a module on Lambda', () => {
     const description = JSON.parse((await send('GET', '/_platform/v1/describe')).body)
     expect(description).toMatchObject({ state: 'Configured', subscriptions: ['platform.job.completed'] })
     await expect.poll(hooks).toEqual(['configureServices', 'configure'])
-    const about = { orgId: 'org_acme', module: { id: 'calm', version: '1.0.0' }, isPersistent: false }
-    expect(JSON.parse((await send('GET', '/api/calm')).body)).toEqual(about)
+    const context = { orgId: 'org_acme', module: { id: 'calm', version: '1.0.0' }, isPersistent: false }
+    expect(JSON.parse((await send('GET', '/api/calm')).body)).toEqual(context)
     await expect.poll(hooks).toEqual(['configureServices', 'configure', 'start'])
     program.signal('SIGTERM')
     expect(await program.ended).toEqual({ exitCode: 0, signal: null })

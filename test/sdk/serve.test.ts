@@ -61,8 +61,8 @@ async function socketEnv() {
 describe('a module process', () => {
   test('starts itself if configured, and continues after large and invalid requests', async () => {
     const { deployment, send, output } = await deploy('calm')
-    const about = { orgId: 'org_acme', module: { id: 'calm', version: '1.0.0' }, isPersistent: true }
-    expect(JSON.parse((await send('GET', '/api/calm')).body.toString())).toEqual(about)
+    const context = { orgId: 'org_acme', module: { id: 'calm', version: '1.0.0' }, isPersistent: true }
+    expect(JSON.parse((await send('GET', '/api/calm')).body.toString())).toEqual(context)
     await expect.poll(output).toContain('start\n')
     const body = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 256))
     expect((await send('POST', '/api/calm/echo', body)).body.equals(body)).toBe(true)

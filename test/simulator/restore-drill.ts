@@ -95,19 +95,19 @@ const start = (settings: Record<string, string>, beforeBootstrap?: (cloud: Cloud
     ...(beforeBootstrap && { beforeBootstrap }),
   })
 
-async function lose(): Promise<{ token: string; before: Map<string, unknown>; backup: Backup }> {
+async function lose(): Promise<{ token: string; dataBefore: Map<string, unknown>; backup: Backup }> {
   await using deployment = await start({})
   const token = await fill(deployment)
-  const before = await read(deployment.url, token)
+  const dataBefore = await read(deployment.url, token)
   const table = deployment.functions[0]?.environment['PLAT_TABLE'] ?? ''
-  return { token, before, backup: await backUp(deployment.cloud, table) }
+  return { token, dataBefore, backup: await backUp(deployment.cloud, table) }
 }
 
-const { token, before, backup } = await lose()
+const { token, dataBefore, backup } = await lose()
 console.log(`Saved ${backup.items.length} items and ${backup.secrets.size} secrets, and removed the deployment.`)
 await using restored = await start({ PLAT_RESTORED_TABLE: restoredTable }, (cloud) => restore(cloud, backup))
-const after = await read(restored.url, token)
-const differences = [...before].filter(([path, value]) => !isDeepStrictEqual(value, after.get(path)))
-for (const [path, value] of differences) console.error(`${path} differs:`, value, after.get(path))
+const dataAfter = await read(restored.url, token)
+const differences = [...dataBefore].filter(([path, value]) => !isDeepStrictEqual(value, dataAfter.get(path)))
+for (const [path, value] of differences) console.error(`${path} differs:`, value, dataAfter.get(path))
 console.log(differences.length === 0 ? 'The restored platform returns the same data.' : 'The restore lost data.')
 process.exitCode = differences.length === 0 ? 0 : 1

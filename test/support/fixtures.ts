@@ -166,12 +166,12 @@ export type Requester = readonly [caller: Caller, role: Role] | undefined
 export async function requestErrorCode(
   name: FunctionName,
   request: string,
-  by: Requester,
+  requester: Requester,
   body?: object,
 ): Promise<string> {
   const { handler } = (await import(`../../functions/${name}.ts`)) as { handler: GatewayHandler }
   const [method = '', target = ''] = request.split(' ')
-  const token = by && (await issueAccessToken({ ...by[0], roles: [by[1]] }))
+  const token = requester && (await issueAccessToken({ ...requester[0], roles: [requester[1]] }))
   const headers = {
     ...(token && { authorization: `Bearer ${token}` }),
     ...(body && { 'content-type': 'application/json' }),

@@ -64,8 +64,8 @@ export function wrongSignatures(validToken: string, publicKey: KeyObject): Forge
   const { headerFields: header, claimFields: claims } = decodeToken(validToken)
   const withHeader = (change: Claims, signInput: Sign = signEdDsa(strangerKey)): string =>
     encodeToken({ ...header, ...change }, claims, signInput)
-  const hmacs = Object.entries(publicKeySecrets(publicKey)).flatMap(([how, key]) => [
-    [`HS256 with the public key ${how}`, withHeader({ alg: 'HS256' }, signHmac(key))],
+  const hmacs = Object.entries(publicKeySecrets(publicKey)).flatMap(([kind, key]) => [
+    [`HS256 with the public key ${kind}`, withHeader({ alg: 'HS256' }, signHmac(key))],
   ])
   return {
     'alg none': withHeader({ alg: 'none' }, signNothing),

@@ -44,9 +44,9 @@ export async function pushRelease(
   repository: string,
   version: string,
   privateKeyPem: string | undefined,
-  wish: ReleaseOverrides = {},
+  overrides: ReleaseOverrides = {},
 ) {
-  const { functions = tinyFunctions(version), document: other = {}, tamper = (manifest) => manifest } = wish
+  const { functions = tinyFunctions(version), document: other = {}, tamper = (manifest) => manifest } = overrides
   const zips = Object.entries(functions).map(([name, content]) => [name, zipOf(content)] as const)
   const layers: Descriptor[] = []
   for (const [name, zip] of zips) {
@@ -72,7 +72,7 @@ export async function pushRelease(
     annotations: { 'org.platform.push': randomUUID() },
   }
   const bytes = Buffer.from(JSON.stringify(tamper(manifest)))
-  const tag = wish.tag ?? tagOf(version)
+  const tag = overrides.tag ?? tagOf(version)
   const { digest } = await client.putManifest(repository, tag, bytes, mediaTypes.manifest)
   if (privateKeyPem !== undefined) await signImage(client, repository, digest, privateKeyPem)
   return { version, digest, document }
@@ -93,8 +93,8 @@ export async function startReleaseRegistry() {
     PLAT_RELEASE_KEYS: JSON.stringify([{ name: 'releases', pem: keys.release.publicKeyPem }]),
     PLAT_MODULE_KEYS: JSON.stringify([{ name: 'modules', pem: keys.module.publicKeyPem }]),
   }
-  const push = (version: string, { signer = 'release', ...wish }: ReleaseOverrides & { signer?: Signer } = {}) =>
-    pushRelease(client, repository, version, signer === false ? undefined : keys[signer].privateKeyPem, wish)
+  const push = (version: string, { signer = 'release', ...overrides }: ReleaseOverrides & { signer?: Signer } = {}) =>
+    pushRelease(client, repository, version, signer === false ? undefined : keys[signer].privateKeyPem, overrides)
 
   async function clear(): Promise<void> {
     const tags: string[] = []

@@ -52,9 +52,9 @@ test('the test sees connections and calls of every field', async () => {
   const unreachedFields: string[] = []
   for (const { name, use, countVisits = allowed.countVisits } of expected) {
     allowed.respondWith({ status: 404 })
-    const before = countVisits()
+    const countBefore = countVisits()
     await use(new URL(`${allowed.url}/x`)).catch(() => undefined)
-    if (countVisits() === before) unreachedFields.push(name)
+    if (countVisits() === countBefore) unreachedFields.push(name)
   }
   claimNone('fields that do not reach an allowed address', unreachedFields, expected.length)
 })
@@ -64,9 +64,9 @@ test('no field reaches an internal address in any spelling', async () => {
   const reachedUrls: string[] = []
   for (const { name, use } of fields) {
     for (const address of addresses) {
-      const before = canary.countConnections()
+      const countBefore = canary.countConnections()
       await use(address).catch(() => undefined)
-      if (canary.countConnections() > before) reachedUrls.push(`${name}: ${address.href}`)
+      if (canary.countConnections() > countBefore) reachedUrls.push(`${name}: ${address.href}`)
     }
     if (!isShort) print(`${name}: ${addresses.length} addresses`)
   }
@@ -90,7 +90,7 @@ const dnsAnswers: readonly (readonly (readonly string[])[])[] = [
 ]
 
 test('no DNS answer leads to an internal address', async () => {
-  const before = canary.countConnections()
+  const countBefore = canary.countConnections()
   let calls = 0
   for (const answers of dnsAnswers) {
     let lookups = 0
@@ -107,7 +107,7 @@ test('no DNS answer leads to an internal address', async () => {
       })
     }
   }
-  claimNone('connections to the canary', canary.countConnections() - before, calls)
+  claimNone('connections to the canary', canary.countConnections() - countBefore, calls)
   claimNone('connection attempts to other internal addresses', forbidden)
 })
 

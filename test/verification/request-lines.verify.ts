@@ -85,11 +85,11 @@ test('a request line on a socket reaches only its own function or module', async
   }, gatewayRoutes)
   const misrouted: string[] = []
   const sendLine = async ({ method, target, allowed }: RequestLine, rest: string): Promise<void> => {
-    const before = module.requests.length
+    const countBefore = module.requests.length
     servedBy = ''
     const text = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${headText.join('')}${rest}`
     await sendBytes(gateway.url, text).catch(() => '')
-    const destination = module.requests.length > before ? 'module' : servedBy
+    const destination = module.requests.length > countBefore ? 'module' : servedBy
     if (destination !== '' && destination !== allowed)
       misrouted.push(`${method} ${target} ${rest.slice(0, 40)}: ${destination}`)
   }
@@ -114,10 +114,10 @@ test('a request line in an event, decoded once or twice, reaches only its own fu
       const targets = [target, ...(decodedTarget === target || decodedTarget.includes('?') ? [] : [decodedTarget])]
       for (const sentTarget of targets.filter((each) => !/^[^/?]/.test(each))) {
         requests++
-        const before = module.requests.length
+        const countBefore = module.requests.length
         const { status } = await send(handler, { method, target: sentTarget, headers: { ...headers } })
         const isServed = status >= 200 && status < 400
-        const destination = module.requests.length > before ? 'module' : isServed ? name : ''
+        const destination = module.requests.length > countBefore ? 'module' : isServed ? name : ''
         // After the second decoding the path may be a valid path of this function.
         const isOwnPath =
           sentTarget !== target && route(method, decodedPath(sentTarget.split('?')[0] ?? '')).functionName === name

@@ -57,9 +57,9 @@ async function sample({ url, dataDir }: PlatformProcess, startMs: number): Promi
  */
 function growthOf(samples: readonly Sample[], field: 'residentMB' | 'descriptors'): number {
   const third = Math.ceil(samples.length / 3)
-  const median = (part: readonly Sample[], of: keyof Sample): number =>
-    part.map((each) => each[of]).toSorted((a, b) => a - b)[Math.floor(part.length / 2)] ?? 0
-  const difference = (of: keyof Sample) => median(samples.slice(-third), of) - median(samples.slice(0, third), of)
+  const median = (part: readonly Sample[], key: keyof Sample): number =>
+    part.map((each) => each[key]).toSorted((a, b) => a - b)[Math.floor(part.length / 2)] ?? 0
+  const difference = (key: keyof Sample) => median(samples.slice(-third), key) - median(samples.slice(0, third), key)
   return difference(field) / difference('minutes')
 }
 
@@ -96,7 +96,7 @@ test('memory, descriptors and latency stay constant under load, and an idle plat
   const { platform, stats } = load
   if (!isShort) await Promise.all([load.begin()(), fillCaches(platform)])
   const startMs = performance.now()
-  const before = await sample(platform, startMs)
+  const baseline = await sample(platform, startMs)
   const faults = await storeFaultsOf(platform)
   await faults.set({ ...faultSettings, seed })
   const stop = load.begin()
@@ -121,10 +121,10 @@ test('memory, descriptors and latency stay constant under load, and an idle plat
   claimNone('failed calls', failures, stats.calls)
   claimNone('lost or repeated effects', [...lost, ...duplicates])
   claimNone('unexplained errors in the log', unexplainedErrors(platform.text))
-  await claimIdle(load, before)
+  await claimIdle(load, baseline)
 })
 
-async function claimIdle({ platform, api, relay, targets }: Load, before: Sample): Promise<void> {
+async function claimIdle({ platform, api, relay, targets }: Load, baseline: Sample): Promise<void> {
   const admin = await api.admin
   await relay.kill()
   for (const status of ['Running', 'Queued'])
@@ -132,12 +132,12 @@ async function claimIdle({ platform, api, relay, targets }: Load, before: Sample
   const removals = [targets.connectedId, targets.disconnectedId].map((id) => admin.delete(`/api/v1/clusters/${id}`))
   const successfulRemovals = (await Promise.all(removals)).filter(({ status }) => status === 204)
   claimAll('clusters that can be removed', successfulRemovals.length, 2)
-  const isIdle = ({ descriptors }: Sample) => descriptors - before.descriptors <= descriptorTolerance
-  let last = before
+  const isIdle = ({ descriptors }: Sample) => descriptors - baseline.descriptors <= descriptorTolerance
+  let last = baseline
   await waitFor('the process is idle', async () => isIdle((last = await sample(platform, 0))), 90).catch(
     () => undefined,
   )
-  claimAtMost('additional files and sockets', Math.max(0, last.descriptors - before.descriptors), descriptorTolerance)
+  claimAtMost('additional files and sockets', Math.max(0, last.descriptors - baseline.descriptors), descriptorTolerance)
   let pending = await pendingRecords(platform)
   const isProcessed = async () => {
     const current = await pendingRecords(platform)

@@ -42,7 +42,7 @@ async function runWithFaults(
   settings: Partial<StoreFaults>,
   seconds: number,
 ): Promise<void> {
-  const before = { ...stats, abandoned: stats.abandoned.length }
+  const statsBefore = { ...stats, abandoned: stats.abandoned.length }
   await faults.set({ ...settings, seed })
   const stop = begin()
   await delay(seconds * 1000)
@@ -50,9 +50,9 @@ async function runWithFaults(
   const clearedAtMs = performance.now()
   await delay(amount(10_000, 1000))
   await stop()
-  const calls = stats.calls - before.calls
-  const decided = calls - (stats.abandoned.length - before.abandoned)
-  const firstTry = percent(stats.decidedAtFirstTry - before.decidedAtFirstTry, calls)
+  const calls = stats.calls - statsBefore.calls
+  const decided = calls - (stats.abandoned.length - statsBefore.abandoned)
+  const firstTry = percent(stats.decidedAtFirstTry - statsBefore.decidedAtFirstTry, calls)
   print(`${name}: ${calls} calls, ${firstTry.toPrecision(3)} % decided at the first try`)
   claimAtLeast(`${name}: calls decided after retries`, percent(decided, calls), 99, ' %')
   const recoverySeconds = Math.max(0, stats.lastUndecidedAtMs - clearedAtMs) / 1000

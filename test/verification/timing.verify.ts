@@ -105,16 +105,16 @@ beforeAll(async () => {
 
 test('two kinds of wrong guesses cause the same store calls and password hashes', async () => {
   const workOf = async (guess: Guesses['first'], expected: number): Promise<string> => {
-    const before = countHashes()
+    const countBefore = countHashes()
     let status = 0
     const calls = await countStoreCalls(async () => ({ status } = await guess()))
     if (status !== expected) throw new Error(`A guess got ${status} instead of ${expected}.`)
-    return `${calls} store calls, ${countHashes() - before} hashes`
+    return `${calls} store calls, ${countHashes() - countBefore} hashes`
   }
   const differentResponses: string[] = []
   for (const { name, first, second, status } of allGuesses) {
-    const [one, other] = [await workOf(first, status), await workOf(second, status)]
-    if (one !== other) differentResponses.push(`${name}: ${one}; ${other}`)
+    const [firstWork, secondWork] = [await workOf(first, status), await workOf(second, status)]
+    if (firstWork !== secondWork) differentResponses.push(`${name}: ${firstWork}; ${secondWork}`)
   }
   claimNone('pairs of guesses with different work', differentResponses, `${allGuesses.length} pairs`)
 })

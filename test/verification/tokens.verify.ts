@@ -74,10 +74,10 @@ async function tryVariants({ name, handler }: Operation, request: TestRequest, v
   const expected = comparable(await send(handler, request))
   seen.operations++
   for (const [variant, headers] of Object.entries(variants)) {
-    const before = writes()
+    const writesBefore = writes()
     const received = await send(handler, { ...request, headers: { ...headers } })
     seen.requests++
-    seen.writes += writes() - before
+    seen.writes += writes() - writesBefore
     // The platform reports `token_expired` only for a token that its own key has signed.
     const isExpired = /^(?:valid for ten years|issued in)/.test(variant) && received.json?.error === 'token_expired'
     const line = `${name} with ${variant}: ${received.status} ${received.text.slice(0, 200)}`
@@ -172,15 +172,15 @@ test('operations with a token in the body reject tokens of other kinds', async (
   const tokens: Forgeries = { ...(await tokensOfOtherKinds(user)), 'an access token': tokenOf(user.headers) }
   for (const [name, [kind, bodyFor]] of Object.entries(bodies)) {
     const { handler, endpoint } = operationNamed(name)
-    const { [kind]: own = '', ...others } = tokens
-    const variants = Object.entries({ ...others, ...misspelledSecrets(own) })
+    const { [kind]: ownToken = '', ...others } = tokens
+    const variants = Object.entries({ ...others, ...misspelledSecrets(ownToken) })
     seen.variants += variants.length
     seen.operations++
     for (const [variant, token] of variants) {
-      const before = writes()
+      const writesBefore = writes()
       const { status, text } = await send(handler, jsonRequest(endpoint.path, bodyFor(token)))
       seen.requests++
-      seen.writes += writes() - before
+      seen.writes += writes() - writesBefore
       if (status < 400 || status >= 500) accepted.push(`${name} with ${variant}: ${status} ${text.slice(0, 200)}`)
     }
   }

@@ -52,7 +52,7 @@ const metricsOf = ({ metricQueries }: { metricQueries?: { metric?: unknown }[] }
   metricQueries?.filter(({ metric }) => metric !== undefined).length ?? 1
 
 const sorted = (entries: [string, number][]): Record<string, number> =>
-  Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
 /** Sample values of the fields of the access log. Any other field counts as ten characters. */
 const samples: Readonly<Record<string, string>> = {

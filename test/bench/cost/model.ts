@@ -61,7 +61,7 @@ export function costByService(quantities: Quantities, { prices }: Inputs): Map<s
     if (price === undefined) throw new Error(`prices.json has no price for ${name}.`)
     costs.set(price.service, (costs.get(price.service) ?? 0) + (value * price.usd) / price.per)
   }
-  return new Map([...costs].toSorted(([, one], [, other]) => other - one))
+  return new Map([...costs].toSorted(([, a], [, b]) => b - a))
 }
 
 export const costOf = (quantities: Quantities, inputs: Inputs): number =>

@@ -14,13 +14,13 @@ export interface HandlerResult {
 async function run({ module, events }: HandlerTask): Promise<HandlerResult> {
   const { handler }: { handler: GatewayHandler } = await import(module)
   let bodyBytes = 0
-  const before = process.cpuUsage()
+  const usageBefore = process.cpuUsage()
   for (const event of events) {
     const { statusCode, body } = await handler(event)
     if (statusCode >= 300) throw new Error(`${module} responded ${statusCode}: ${body}`)
     bodyBytes += body.length
   }
-  const { user, system } = process.cpuUsage(before)
+  const { user, system } = process.cpuUsage(usageBefore)
   return { cpuMicroseconds: user + system, bodyBytes }
 }
 

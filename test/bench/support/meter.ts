@@ -36,12 +36,15 @@ subscribe('http.client.response.finish', (message) => {
  * concurrently.
  */
 export async function metered<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {
-  const before = await capacityUnits()
+  const unitsBefore = await capacityUnits()
   calls = {}
   rounds = 0
   const result = await work()
-  const after = await capacityUnits()
-  const units = { readUnits: after.readUnits - before.readUnits, writeUnits: after.writeUnits - before.writeUnits }
+  const unitsAfter = await capacityUnits()
+  const units = {
+    readUnits: unitsAfter.readUnits - unitsBefore.readUnits,
+    writeUnits: unitsAfter.writeUnits - unitsBefore.writeUnits,
+  }
   const usage = { calls, rounds, ...units }
   calls = {}
   return { result, usage }

@@ -16,8 +16,8 @@ export const sampleOf = (document: OpenApi, schema: Schema): object =>
 
 function valueOf(document: OpenApi, schema: Schema): unknown {
   const { example, enum: named, anyOf, type: types, items, format, minLength } = resolve(document, schema)
-  const given = example ?? named?.[0]
-  if (given !== undefined) return given
+  const explicitExample = example ?? named?.[0]
+  if (explicitExample !== undefined) return explicitExample
   if (anyOf) return valueOf(document, anyOf[0])
   const [type] = [types].flat()
   if (type === 'array') return [valueOf(document, items)]

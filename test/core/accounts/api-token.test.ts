@@ -152,16 +152,16 @@ describe('a password change', () => {
 
   test('revokes the API tokens created since the given time, also those created during the change', async () => {
     const user = await newUser()
-    const before = await newToken(user)
+    const tokenBefore = await newToken(user)
     advanceClock(hourMs)
     const since = iso(now())
-    const after = await newToken(user)
-    let during = after
-    runBefore(/^TransactWrite/, async () => void (during = await newToken(user)))
+    const tokenAfter = await newToken(user)
+    let tokenDuring = tokenAfter
+    runBefore(/^TransactWrite/, async () => void (tokenDuring = await newToken(user)))
     await change(user, since)
-    for (const { token } of [after, during]) await expectRejected(token)
-    expect(await rightsOf(before.token)).toEqual(permissionsOf(['Viewer']))
-    expect((await find(user.caller.organisationId, user.id))?.tokenIds).toEqual(new Set([before.id]))
+    for (const { token } of [tokenAfter, tokenDuring]) await expectRejected(token)
+    expect(await rightsOf(tokenBefore.token)).toEqual(permissionsOf(['Viewer']))
+    expect((await find(user.caller.organisationId, user.id))?.tokenIds).toEqual(new Set([tokenBefore.id]))
   })
 
   test('keeps API tokens by default', async () => {

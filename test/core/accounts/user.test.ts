@@ -136,10 +136,10 @@ describe('removed users', () => {
 
   test('are not counted, and their name is free for a new user', async () => {
     const user = await createColleague(tenant.caller, 'ClusterAdmin')
-    const before = (await User.list(tenant.caller, firstPage)).totalCount
+    const countBefore = (await User.list(tenant.caller, firstPage)).totalCount
     await UserAdmin.remove(tenant.caller, user.id)
     await expectError(User.profile(user.caller), 'unauthenticated')
-    expect((await User.list(tenant.caller, firstPage)).totalCount).toBe(before - 1)
+    expect((await User.list(tenant.caller, firstPage)).totalCount).toBe(countBefore - 1)
     await UserAdmin.create(tenant.caller, userRequest(['Viewer'], user.username))
     await expectError(refresh(user), 'invalid_refresh_token')
   })
@@ -168,13 +168,13 @@ test('organisations have unique names regardless of case and normalisation, also
   for (const name of ['MÜLLER', 'mu\u0308ller', administrator.platformName.toUpperCase()]) {
     await expectError(Organisation.create(platform.caller, { name }), 'organisation_name_taken')
   }
-  const before = (await Organisation.list(firstPage)).totalCount
+  const countBefore = (await Organisation.list(firstPage)).totalCount
   const creations = Array.from({ length: 8 }, () =>
     errorCodeOf(Organisation.create(platform.caller, { name: 'wanted' })),
   )
   const codes = (await Promise.all(creations)).toSorted()
   expect(codes).toEqual(['no error', ...Array(7).fill('organisation_name_taken')])
-  expect((await Organisation.list(firstPage)).totalCount).toBe(before + 1)
+  expect((await Organisation.list(firstPage)).totalCount).toBe(countBefore + 1)
 })
 
 describe.each(['PlatformAdmin', 'OrgAdmin'] as const)('the last %s of an organisation', (role) => {

@@ -115,10 +115,10 @@ test.each([
   await passMinutes(3)
   await alerts(caller)
   const enrolled = await Promise.all(Array.from({ length: clusters }, () => enrolledCluster(caller)))
-  const before = (await alerts(caller)).length
+  const countBefore = (await alerts(caller)).length
   await pass(130)
   expect((await pendingEvents(caller, 'cluster.status_changed')).length).toBe(2 * clusters)
-  const newAlerts = (await alerts(caller)).slice(0, -before)
+  const newAlerts = (await alerts(caller)).slice(0, -countBefore)
   expect(newAlerts).toHaveLength(notifications)
   expect(newAlerts.map((alert) => alert.count)).toEqual(Array.from({ length: notifications }, () => count))
   if (count === undefined) return
@@ -145,12 +145,12 @@ test.each<[string, () => Promise<unknown>]>([
 ])('%s report many changes in one notification of each type', async (_, sweeps) => {
   const { caller } = await callerWithCluster()
   await passMinutes(3)
-  const before = (await alerts(caller)).length
+  const countBefore = (await alerts(caller)).length
   await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
   await pass(120)
   advanceClock(10_000)
   await sweeps()
-  const titles = (await alerts(caller)).slice(0, -before).map(({ title }) => title)
+  const titles = (await alerts(caller)).slice(0, -countBefore).map(({ title }) => title)
   expect(titles).toEqual(['24 clusters are offline', '24 clusters are degraded'])
 })
 
@@ -180,12 +180,12 @@ test('a sweep that stops while it reports many refused outages, and the next one
     for (const { request, heartbeat: report } of enrolled) await heartbeat(request(), report)
   }
   await passMinutes(3)
-  const before = (await alerts(caller)).length
+  const countBefore = (await alerts(caller)).length
   advanceClock(13 * minuteMs)
   await interruptedSweep(/^Update/, 9)
   await sweep()
-  expect((await alerts(caller)).slice(0, -before).filter(({ count }) => count === 24)).toHaveLength(1)
-  expect((await alerts(caller)).length).toBe(before + 1)
+  expect((await alerts(caller)).slice(0, -countBefore).filter(({ count }) => count === 24)).toHaveLength(1)
+  expect((await alerts(caller)).length).toBe(countBefore + 1)
 })
 
 test('reports an outage that a cooldown refused when the cooldown ends, if the outage persists', async () => {

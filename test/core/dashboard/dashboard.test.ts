@@ -99,7 +99,7 @@ test('counts clusters and jobs like their lists', async () => {
 test('counts modules like their list and the catalog', async () => {
   await putCatalog({})
   const caller = await newCaller()
-  const before = (await freshSummary(caller)).modules
+  const counts = (await freshSummary(caller)).modules
   const [healthyId, unhealthyId, failedId, installingId] = [newModuleId(), newModuleId(), newModuleId(), newModuleId()]
   for (const id of [healthyId, unhealthyId]) await putModule(releaseFor(id))
   await putModule(releaseFor(failedId), { state: 'Failed' })
@@ -112,8 +112,8 @@ test('counts modules like their list and the catalog', async () => {
     'registry.example.com/b': releases([unhealthyId, '1.0.0'], [installingId, '3.0.0'], [newModuleId(), '1.0.0']),
   })
   const { modules } = await freshSummary(caller)
-  const installedCount = (before?.installed ?? 0) + 3
-  expect(modules).toEqual({ installed: installedCount, unhealthy: (before?.unhealthy ?? 0) + 2, updatesAvailable: 2 })
+  const installedCount = (counts?.installed ?? 0) + 3
+  expect(modules).toEqual({ installed: installedCount, unhealthy: (counts?.unhealthy ?? 0) + 2, updatesAvailable: 2 })
   const { items } = await listCatalog({})
   expect(items.filter(({ updateAvailable }) => updateAvailable)).toHaveLength(2)
   expect((await listModules()).items.filter(({ health }) => health === 'Unhealthy')).toHaveLength(
@@ -326,21 +326,21 @@ test('each interval has the cluster counts at its end, and the last one the curr
   const caller = await newCaller()
   advanceBuckets()
   await register(caller, 'one')
-  const two = await enrolledCluster(caller)
+  const cluster = await enrolledCluster(caller)
   await drainOutbox(caller.organisationId)
   advanceBuckets(3)
-  await goodbye(two.request(), { reason: 'test' })
+  await goodbye(cluster.request(), { reason: 'test' })
   await drainOutbox(caller.organisationId)
   advanceBuckets(2)
   await register(caller, 'three')
-  const before = { ...noClusters, Pending: 1, Healthy: 1 }
+  const countsBefore = { ...noClusters, Pending: 1, Healthy: 1 }
   const finalCounts = { ...noClusters, Pending: 1, Offline: 1 }
   const expected = [
     undefined,
     undefined,
-    before,
-    before,
-    before,
+    countsBefore,
+    countsBefore,
+    countsBefore,
     finalCounts,
     finalCounts,
     { ...finalCounts, Pending: 2 },
@@ -418,8 +418,8 @@ test('counts the jobs of the range before and the clusters at its end', async ()
   advanceBuckets(3)
   expect(await readPrevious()).toMatchObject({ jobs: noJobs })
   advanceBuckets()
-  const before = { jobs: { ...noJobs, submitted: 1, completed: 1 }, clusters: { byStatus: { Healthy: 1 } } }
-  expect(await readPrevious()).toMatchObject(before)
+  const pointBefore = { jobs: { ...noJobs, submitted: 1, completed: 1 }, clusters: { byStatus: { Healthy: 1 } } }
+  expect(await readPrevious()).toMatchObject(pointBefore)
   advanceBuckets(4)
   expect(await readPrevious()).toMatchObject({ jobs: noJobs })
 })

@@ -81,7 +81,7 @@ const countUsers = async (): Promise<number> => (await readHead(usersOf(caller.o
 
 test('creates a user without a password at the first sign-in and finds it later', async () => {
   const identity = externalIdentity({ groups: ['security', 'elsewhere', 'ops'] })
-  const before = await countUsers()
+  const countBefore = await countUsers()
   expect(await countStoreCalls(() => signInAs(identity))).toBe(3)
   expect(await countStoreCalls(() => signInAs(identity))).toBe(4)
   const user = await userOf(identity)
@@ -93,7 +93,7 @@ test('creates a user without a password at the first sign-in and finds it later'
     organisationId: idp.organisationId,
     version: 1,
   })
-  expect(await countUsers()).toBe(before + 1)
+  expect(await countUsers()).toBe(countBefore + 1)
   const { items } = await list(caller, { page: 1, pageSize: 1 })
   expect(items.map(({ id, authProvider }) => [id, authProvider])).toEqual([[user.id, idp.id]])
   expect(await get(keys.username(identity.username))).not.toHaveProperty('passwordHash')
@@ -155,19 +155,19 @@ test('keeps the roles if the list of groups is incomplete, and says so', async (
 
 test('gives a user another name if the name is taken and never matches users by name or e-mail', async () => {
   const localUser = await UserAdmin.create(caller, userRequest())
-  const [one, two] = [await storeProvider(caller.organisationId), await storeProvider(caller.organisationId)]
+  const [providerId, otherId] = [await storeProvider(caller.organisationId), await storeProvider(caller.organisationId)]
   const identity = externalIdentity({
     subject: 'same',
     username: localUser.username.toUpperCase(),
     email: localUser.email,
   })
-  const [first, second] = [await userOf(identity, one), await userOf(identity, two)]
+  const [first, second] = [await userOf(identity, providerId), await userOf(identity, otherId)]
   expect(new Set([localUser.id, first.id, second.id]).size).toBe(3)
   expect(first.username).toMatch(new RegExp(`^${localUser.username.slice(0, 40)}-[0-9a-f]{8}$`, 'i'))
   expect(first.username).not.toBe(second.username)
 
-  expect(await userOf(identity, one)).toMatchObject({ id: first.id, username: first.username })
-  expect((await userOf({ ...identity, subject: 'Same' }, one)).id).not.toBe(first.id)
+  expect(await userOf(identity, providerId)).toMatchObject({ id: first.id, username: first.username })
+  expect((await userOf({ ...identity, subject: 'Same' }, providerId)).id).not.toBe(first.id)
 })
 
 test.each([
@@ -222,11 +222,11 @@ test('rejects a sign-in if all candidate names are taken, without affecting othe
 
 test('creates one user and a session each for concurrent first sign-ins of one identity', async () => {
   const identity = externalIdentity()
-  const before = await countUsers()
+  const countBefore = await countUsers()
   const callers = await Promise.all(Array.from({ length: 6 }, () => callerOf(identity)))
   expect(new Set(callers.map(({ userId }) => userId)).size).toBe(1)
   expect(new Set(callers.map(({ sessionId }) => sessionId)).size).toBe(6)
-  expect(await countUsers()).toBe(before + 1)
+  expect(await countUsers()).toBe(countBefore + 1)
 })
 
 test('creates a user each for concurrent first sign-ins of identities with one name', async () => {
@@ -360,11 +360,11 @@ describe('the rights of external users', () => {
     'rejects changing %o of an external user',
     async (change) => {
       const { user } = await signInWithGroups()
-      const before = await get(keys.user(user.organisationId, user.userId))
+      const userBefore = await get(keys.user(user.organisationId, user.userId))
       await expectError(UserAdmin.update(caller, user.userId, change), 'account_not_local')
       const request = `PATCH /api/v1/users/${user.userId}`
       expect(await requestErrorCode('users', request, [caller, 'PlatformAdmin'], change)).toBe('account_not_local')
-      expect(await get(keys.user(user.organisationId, user.userId))).toEqual(before)
+      expect(await get(keys.user(user.organisationId, user.userId))).toEqual(userBefore)
     },
   )
 
@@ -381,7 +381,7 @@ describe('the rights of external users', () => {
     ['removed', () => removeProvider(idp)],
   ] as const
 
-  test.each(disablings)('revokes a session at its next refresh after the provider is %s', async (how, disable) => {
+  test.each(disablings)('revokes a session at its next refresh after the provider is %s', async (state, disable) => {
     const { identity, tokens } = await signInWithGroups()
     const others = await signInAs(identity)
     const localUser = await createColleague(caller, 'Viewer')
@@ -396,10 +396,10 @@ describe('the rights of external users', () => {
     expect(await countStoreCalls(() => refresh(localUser))).toBe(3)
     await setProviderEnabled(idp, true).catch(() => undefined)
     await expectError(refresh(next), 'invalid_refresh_token')
-    if (how === 'disabled') await expectError(refresh(others), 'no error')
+    if (state === 'disabled') await expectError(refresh(others), 'no error')
   })
 
-  test.each(disablings)('rejects API tokens while the provider is %s, cached or not', async (how, disable) => {
+  test.each(disablings)('rejects API tokens while the provider is %s, cached or not', async (state, disable) => {
     const { user } = await signInWithGroups('admins')
     const cachedToken = await ApiToken.create(user, { name: 'cached' })
     const uncachedToken = await ApiToken.create(user, { name: 'uncached' })
@@ -410,7 +410,7 @@ describe('the rights of external users', () => {
     await disable()
     for (const { token } of [cachedToken, uncachedToken]) await expectError(verifyApiToken(token), 'unauthenticated')
     await expectError(verifyApiToken(localToken.token), 'no error')
-    if (how === 'removed') return
+    if (state === 'removed') return
     await setProviderEnabled(idp, true)
     for (const { token } of [cachedToken, uncachedToken]) await expectError(verifyApiToken(token), 'no error')
   })

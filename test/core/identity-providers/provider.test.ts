@@ -109,13 +109,18 @@ test('ignores settings of other types', async () => {
 
 test('replaces all settings of a provider with the same type and location', async () => {
   const caller = await admin()
-  const before = await configure(caller, { ...oidc, displayName: 'Acme', usernameClaim: 'upn', enabled: false })
+  const provider = await configure(caller, { ...oidc, displayName: 'Acme', usernameClaim: 'upn', enabled: false })
   const reconfigured = await configure(caller, {
     ...oidc,
     issuer: 'https://ID.example.com:443/acme/',
     clientId: 'other',
   })
-  expect(reconfigured).toMatchObject({ id: before.id, createdAt: before.createdAt, clientId: 'other', enabled: true })
+  expect(reconfigured).toMatchObject({
+    id: provider.id,
+    createdAt: provider.createdAt,
+    clientId: 'other',
+    enabled: true,
+  })
   expect(reconfigured).toMatchObject({ displayName: 'id.example.com', usernameClaim: 'preferred_username' })
   expect((await Providers.list(caller)).items).toEqual([reconfigured])
 })
@@ -149,16 +154,16 @@ test('keeps an omitted secret, replaces a new one and deletes the old one', asyn
   const caller = await admin()
   const { id } = await configure(caller, oidc)
   const first = await secretNames(id)
-  const before = await recordOf(id)
+  const recordBefore = await recordOf(id)
   await configure(caller, { ...withoutSecret, displayName: 'Acme' })
   expect([await secretInUse(id), await secretNames(id)]).toEqual(['first secret', first])
   await configure(caller, { ...oidc, clientSecret: 'second secret' })
   expect(await secretInUse(id)).toBe('second secret')
   expect(await secretNames(id)).toEqual([(await recordOf(id)).secretName])
   // A reader with an outdated record gets the new secret.
-  expect(await secretOf(before)).toEqual({ clientSecret: 'second secret' })
+  expect(await secretOf(recordBefore)).toEqual({ clientSecret: 'second secret' })
   await Providers.remove(caller, id)
-  expect(await secretOf(before)).toEqual({})
+  expect(await secretOf(recordBefore)).toEqual({})
 })
 
 test('requires the secret again after it was lost', async () => {

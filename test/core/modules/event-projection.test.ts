@@ -94,18 +94,18 @@ test('an administrator allows declared events of a module, and stops them', asyn
   const { id } = await subscriber(['platform.user.created', 'platform.user.deleted'])
   const admin = await newCaller(undefined, 'OrgAdmin')
   const declaredEvents = ['platform.user.created', 'platform.user.deleted']
-  const about = { id, name: `Module ${id}`, declaredEvents }
+  const module = { id, name: `Module ${id}`, declaredEvents }
   const readConsent = async () => (await listConsents(admin)).items.find((module) => module.id === id)
-  expect(await readConsent()).toEqual({ ...about, enabled: false, events: [] })
-  expect(await setConsent(admin, id, { enabled: true })).toEqual({ ...about, enabled: true, events: declaredEvents })
+  expect(await readConsent()).toEqual({ ...module, enabled: false, events: [] })
+  expect(await setConsent(admin, id, { enabled: true })).toEqual({ ...module, enabled: true, events: declaredEvents })
   const events = ['platform.user.deleted']
-  expect(await setConsent(admin, id, { enabled: true, events })).toEqual({ ...about, enabled: true, events })
-  expect(await readConsent()).toEqual({ ...about, enabled: true, events })
+  expect(await setConsent(admin, id, { enabled: true, events })).toEqual({ ...module, enabled: true, events })
+  expect(await readConsent()).toEqual({ ...module, enabled: true, events })
   for (const unknownEvent of ['platform.user.*', 'platform.job.failed'])
     expect(await errorCodeOf(setConsent(admin, id, { enabled: true, events: [unknownEvent] }))).toBe(
       'validation_failed',
     )
-  expect(await setConsent(admin, id, { enabled: false })).toEqual({ ...about, enabled: false, events: [] })
+  expect(await setConsent(admin, id, { enabled: false })).toEqual({ ...module, enabled: false, events: [] })
   expect(await errorCodeOf(setConsent(admin, 'unknown', { enabled: true }))).toBe('module_not_found')
   expect(await errorCodeOf(setConsent(await newCaller(undefined, 'Viewer'), id, { enabled: true }))).toBe('forbidden')
 })

@@ -223,10 +223,10 @@ async function putInstalled(version: string, ...offers: string[]) {
 
 test('keeps the running release and its route until the new one is published', async () => {
   const { caller, id, upgrade } = await putInstalled('1.0.0', '1.1.0')
-  const before = await readRoutes()
+  const routesBefore = await readRoutes()
   const { jobId } = await upgrade()
   expect(await moduleRecord(id)).toMatchObject({ state: 'Upgrading', jobId, release: { version: '1.0.0' } })
-  expect(await readRoutes()).toEqual(before)
+  expect(await readRoutes()).toEqual(routesBefore)
   const operation = await findOperation({ organisationId: caller.organisationId, jobId })
   const plan = { release: { version: '1.1.0' }, previousVersion: '1.0.0' }
   expect(operation && installPlan(operation)).toMatchObject(plan)

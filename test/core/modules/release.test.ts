@@ -98,9 +98,9 @@ test.each([
   ['any', 'tests', undefined],
 ] as const)('where processes may run %s modules, an image signed by %s: %s', async (allowed, signer, code) => {
   const { reference } = await registry.push(newModuleId())
-  const before = config.PLAT_MODULE_KEYS
-  onTestFinished(() => void Object.assign(config, { PLAT_MODULE_KEYS: before, PLAT_MODULE_PROCESSES: 'any' }))
-  const keys = before.map((key) => ({ ...key, name: key.name === 'tests' ? signer : key.name }))
+  const originalKeys = config.PLAT_MODULE_KEYS
+  onTestFinished(() => void Object.assign(config, { PLAT_MODULE_KEYS: originalKeys, PLAT_MODULE_PROCESSES: 'any' }))
+  const keys = originalKeys.map((key) => ({ ...key, name: key.name === 'tests' ? signer : key.name }))
   Object.assign(config, { PLAT_MODULE_KEYS: keys, PLAT_MODULE_PROCESSES: allowed })
   expect(code === undefined ? await resolve(reference) : await resolveError(reference)).toMatchObject(
     code ? { code } : {},

@@ -62,7 +62,7 @@ test('creates the platform organisation with one administrator', async () => {
 
 test('a new public address applies to redirects, relay commands and the check of origins, and is audited', async () => {
   const caller = await verifyAccessToken((await completeWith(await adminToken())).accessToken)
-  const before = administrator.publicUrl
+  const originalUrl = administrator.publicUrl
   await portalConfiguration()
   const changedSettings = { ...(await Settings.read()), publicUrl: 'https://new.example.com' }
   expect(await Settings.update(caller, { publicUrl: changedSettings.publicUrl })).toEqual(changedSettings)
@@ -74,7 +74,7 @@ test('a new public address applies to redirects, relay commands and the check of
   expect(await portalConfiguration()).toMatchObject({ publicUrl: changedSettings.publicUrl })
   const audit = {
     action: 'platform.update_settings',
-    detail: `publicUrl ${changedSettings.publicUrl}, before ${before}`,
+    detail: `publicUrl ${changedSettings.publicUrl}, before ${originalUrl}`,
   }
   expect((await pendingRecords(caller.organisationId)).at(-1)).toMatchObject({ audit })
 })

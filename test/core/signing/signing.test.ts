@@ -209,17 +209,17 @@ describe('a key rotation', () => {
   }
 
   test('signs new tokens with the new key; old tokens are valid until they expire', async () => {
-    const before = await newToken()
+    const tokenBefore = await newToken()
     await bootstrap({ rotate: 'access' })
     activateKey()
-    const after = await newToken()
-    expect(kidOf(after)).toBe(await currentKid())
-    expect(kidOf(after)).not.toBe(kidOf(before))
-    await expectValid(before, after)
+    const tokenAfter = await newToken()
+    expect(kidOf(tokenAfter)).toBe(await currentKid())
+    expect(kidOf(tokenAfter)).not.toBe(kidOf(tokenBefore))
+    await expectValid(tokenBefore, tokenAfter)
     shiftClock(14 * minuteMs)
-    await expectValid(before)
+    await expectValid(tokenBefore)
     shiftClock(2 * minuteMs)
-    await expectError(verifyAccessToken(before), 'token_expired')
+    await expectError(verifyAccessToken(tokenBefore), 'token_expired')
   })
 
   test('never signs with a key that verifiers may not have read', async () => {
@@ -231,12 +231,12 @@ describe('a key rotation', () => {
   })
 
   test('leaves one signing key after concurrent rotations', async () => {
-    const before = await newToken()
+    const tokenBefore = await newToken()
     await Promise.all([ensureKeys({ rotate: true }), ensureKeys({ rotate: true }), ensureKeys(), ensureKeys()])
     activateKey()
-    const after = await newToken()
-    expect(kidOf(after)).toBe(await currentKid())
-    await expectValid(before, after)
+    const tokenAfter = await newToken()
+    expect(kidOf(tokenAfter)).toBe(await currentKid())
+    await expectValid(tokenBefore, tokenAfter)
   })
 
   test('keeps replaced keys published until their tokens have expired', async () => {
@@ -253,13 +253,13 @@ describe('a key rotation', () => {
 
   test('keeps tokens valid when it is repeated after a minute, also after thirty days', async () => {
     shiftClock(29 * 24 * 60 * minuteMs)
-    const before = await newToken()
+    const tokenBefore = await newToken()
     for (let rotation = 0; rotation < 2; rotation++) {
       shiftClock(minuteMs)
       await ensureKeys({ rotate: true })
     }
     activateKey()
-    await expectValid(before)
+    await expectValid(tokenBefore)
     shiftClock(31 * 24 * 60 * minuteMs)
     await ensureKeys()
     expect(await publishedKids()).toContain(await currentKid())
@@ -279,20 +279,20 @@ describe('a key rotation', () => {
 
   test('does not increment the start counter, and rejects invalid requests', async () => {
     const countStarts = async () => (await get(keys.platform()))?.['starts']
-    const before = await countStarts()
+    const countBefore = await countStarts()
     await bootstrap({ rotate: 'access' })
     const kid = await currentKid()
     expect(() => bootstrap({ rotate: 'statement' })).toThrow('Invalid option')
     expect(() => bootstrap({ rotate: 'access', withdrawn: true })).toThrow('Unrecognized key')
-    expect([await countStarts(), await currentKid()]).toEqual([before, kid])
+    expect([await countStarts(), await currentKid()]).toEqual([countBefore, kid])
   })
 
   test.each(['keys.published', 'keys.written'])(
     'killed at %s breaks no token, and can be repeated',
     async (failpoint) => {
-      const before = await newToken()
+      const tokenBefore = await newToken()
       await rotateUntilKilled(failpoint)
-      await expectValid(before, await newToken())
+      await expectValid(tokenBefore, await newToken())
       activateKey()
       await expectValid(await newToken())
       // The key of the incomplete rotation must not be removed while it signs.
@@ -332,7 +332,7 @@ test('setup, sign-in and refresh change nothing while the signing keys are unava
   const refreshedTokens = await Session.refresh(tokens)
   const countSessions = async () =>
     (await Session.list(await verifyAccessToken(refreshedTokens.accessToken))).items.length
-  const before = await countSessions()
+  const countBefore = await countSessions()
   await withoutKeys(() => Session.signIn(credentials, origin))
-  expect(await countSessions()).toBe(before)
+  expect(await countSessions()).toBe(countBefore)
 })

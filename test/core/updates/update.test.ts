@@ -393,9 +393,9 @@ describe('an accepted update', () => {
   ])('finishes an update whose lock is %s without changing the state', async (_, lose) => {
     const { jobId, operation } = await claimedUpdate()
     await lose()
-    const before = await readUpdateState()
+    const stateBefore = await readUpdateState()
     await finishUpdate(operation, completedEnd)
-    expect(await readUpdateState()).toEqual(before)
+    expect(await readUpdateState()).toEqual(stateBefore)
     expect((await Job.read(caller, jobId)).status).toBe('Completed')
     await expect(finishUpdate(operation, completedEnd)).rejects.toThrow(LeaseLost)
   })

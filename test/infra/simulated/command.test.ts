@@ -84,15 +84,15 @@ describe.runIf(isLong)('the simulator', () => {
   })
 
   test('removes the frozen processes of a killed simulator at the next start', async () => {
-    const before = await command.processes()
-    expect(before.length).toBeGreaterThan(1)
+    const processesBefore = await command.processes()
+    expect(processesBefore.length).toBeGreaterThan(1)
     process.kill(command.state?.pid ?? 0, 'SIGKILL')
     const next = await command.start()
     expect(next).toMatchObject({
       exitCode: 0,
       text: expect.stringContaining('Removed the files and processes of the killed simulator of'),
     })
-    expect((await command.processes()).filter((pid) => before.includes(pid))).toEqual([])
+    expect((await command.processes()).filter((pid) => processesBefore.includes(pid))).toEqual([])
   })
 
   test('leaves only its log after a stop', async () => {

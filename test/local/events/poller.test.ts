@@ -50,7 +50,7 @@ const failuresOf = (records: { messageId: string }[]) => ({
 const isFirstDelivery = (records: SqsRecord[]) =>
   records.some((record) => record.attributes['ApproximateReceiveCount'] === '1')
 
-const byName = (one: string, other: string) => one.localeCompare(other)
+const byName = (a: string, b: string) => a.localeCompare(b)
 
 test('builds the event of Lambda’s event source mapping', async () => {
   const { queue } = await serveQueue()

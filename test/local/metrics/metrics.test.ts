@@ -26,11 +26,11 @@ test('unknown paths share one series, as do all ids of a route', async () => {
     recorder.done(status)
   }
   serve('GET', '/nowhere', 404)
-  const before = countSeries(await read(metrics))
+  const countBefore = countSeries(await read(metrics))
   for (let index = 0; index < 1000; index++) serve('GET', `/${crypto.randomUUID()}/"\\${index}`, 404)
-  const after = await read(metrics)
-  expect(countSeries(after)).toBe(before)
-  expect(valueOf(after, 'platform_http_requests_total', { route: '$default', status: '4xx' })).toBe(1001)
+  const textAfter = await read(metrics)
+  expect(countSeries(textAfter)).toBe(countBefore)
+  expect(valueOf(textAfter, 'platform_http_requests_total', { route: '$default', status: '4xx' })).toBe(1001)
 
   for (let index = 0; index < 1000; index++) serve('GET', `/things/${index}`, 200)
   const [last] = (await read(metrics)).get('platform_http_requests_total')?.samples.slice(-1) ?? []
@@ -110,8 +110,8 @@ async function scrape() {
 }
 
 test('a scrape contains requests, functions, messages, schedules, queues, store and process', async () => {
-  const before = await scrape()
-  expect(valueOf(before, 'platform_schedule_last_success_timestamp_seconds', { schedule: 'sweep' })).toBe(0)
+  const textBefore = await scrape()
+  expect(valueOf(textBefore, 'platform_schedule_last_success_timestamp_seconds', { schedule: 'sweep' })).toBe(0)
 
   for (const path of ['/api/v1/clusters', '/api/v1/clusters/one', '/api/v1/clusters/two', '/nowhere', '/api/v1/sites'])
     await fetch(platform.url + path)
@@ -120,22 +120,22 @@ test('a scrape contains requests, functions, messages, schedules, queues, store 
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'bad' }))
   client.destroy()
   await barrier.waitForReports('message')
-  const during = await scrape()
-  expect(valueOf(during, 'platform_queue_messages', { queue: 'batches', state: 'in_flight' })).toBe(1)
-  expect(valueOf(during, 'platform_queue_oldest_message_age_seconds', { queue: 'batches' })).toBeGreaterThan(0)
-  expect(valueOf(during, 'platform_functions_in_flight')).toBeGreaterThan(0)
+  const textDuring = await scrape()
+  expect(valueOf(textDuring, 'platform_queue_messages', { queue: 'batches', state: 'in_flight' })).toBe(1)
+  expect(valueOf(textDuring, 'platform_queue_oldest_message_age_seconds', { queue: 'batches' })).toBeGreaterThan(0)
+  expect(valueOf(textDuring, 'platform_functions_in_flight')).toBeGreaterThan(0)
   barrier.open()
 
   const poll = (name: string) => expect.poll(async () => valueOf(await scrape(), name), { timeout: 20_000 })
   await poll('platform_messages_total').toBe(1)
   await poll('platform_schedule_runs_total').toBeGreaterThan(0)
-  const after = await scrape()
-  const value = (name: string, labels: Record<string, string> = {}) => valueOf(after, `platform_${name}`, labels)
+  const textAfter = await scrape()
+  const value = (name: string, labels: Record<string, string> = {}) => valueOf(textAfter, `platform_${name}`, labels)
   const list = { function: 'clusters', route: 'GET /api/v1/clusters' }
-  const one = { function: 'clusters', route: 'GET /api/v1/clusters/{id}' }
+  const labels = { function: 'clusters', route: 'GET /api/v1/clusters/{id}' }
   expect(value('http_requests_total', { ...list, status: '2xx' })).toBe(1)
-  expect(value('http_requests_total', { ...one, status: '2xx' })).toBe(2)
-  expect(value('http_request_duration_seconds_count', one)).toBe(2)
+  expect(value('http_requests_total', { ...labels, status: '2xx' })).toBe(2)
+  expect(value('http_request_duration_seconds_count', labels)).toBe(2)
   expect(value('http_requests_total', { function: 'portal', route: '$default' })).toBe(1)
   expect(value('http_requests_total', { function: 'sites', status: '5xx' })).toBe(1)
   expect(value('function_invocations_total', { function: 'sites' })).toBe(1)
@@ -145,7 +145,7 @@ test('a scrape contains requests, functions, messages, schedules, queues, store 
   expect(value('schedule_last_success_timestamp_seconds', { schedule: 'sweep' })).toBeGreaterThan(1.7e9)
   expect(value('store_calls_total', { operation: 'CreateTable' })).toBe(1)
   expect(value('function_threads')).toBe(2)
-  expect(valueOf(after, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
+  expect(valueOf(textAfter, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
 })
 
 test('every metric has a conventional name, a help text, and a row in the operations guide', async () => {

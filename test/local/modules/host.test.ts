@@ -172,7 +172,7 @@ test('replaces a host whose thread dies at the same address, without its modules
   const marker = `marker-thread-${process.pid}`
   const spec = deploymentSpecOf(await pushFixture(registry.client, 'puppet', [marker]))
   const deployment = await host.runtime.deploy(spec)
-  const before = await processesWith(marker)
+  const processesBefore = await processesWith(marker)
   await writeFile(join(host.dataDir, 'die'), '')
   await waitFor('the replacement', () =>
     host.runtime.list().then(
@@ -182,7 +182,7 @@ test('replaces a host whose thread dies at the same address, without its modules
   )
   expect(await host.runtime.deploy(spec)).toEqual(deployment)
   const processesAfter = await processesWith(marker)
-  expect(before.filter((id) => processesAfter.includes(id))).toEqual([])
+  expect(processesBefore.filter((id) => processesAfter.includes(id))).toEqual([])
   expect(await evaluateInModule(host.runtime, deployment, '1 + 1')).toBe(2)
   expect(host.logged).toMatchObject([{ message: 'the module host ended and is replaced' }])
 })

@@ -70,7 +70,7 @@ const invalidNames = 'A a%20b a\\b a%00b a:b -a a- a__b__ a...b ä'.split(' ')
 test.for([...traversals, ...invalidNames, 'a b', 'a'.repeat(256), `${'a/'.repeat(127)}aa`])(
   'rejects the repository name %j',
   async (name) => {
-    const before = await readdir(registry.folder, { recursive: true })
+    const filesBefore = await readdir(registry.folder, { recursive: true })
     const path = `/v2/${encodeURI(name).replaceAll('%25', '%')}`
     for (const [method, target] of [
       ['GET', `${path}/tags/list`],
@@ -83,7 +83,7 @@ test.for([...traversals, ...invalidNames, 'a b', 'a'.repeat(256), `${'a/'.repeat
       const { status, body } = await sendRaw(registry.host, method, target)
       expect([target, status, JSON.parse(body).errors[0].code]).toEqual([target, 404, 'NAME_UNKNOWN'])
     }
-    expect(await readdir(registry.folder, { recursive: true })).toEqual(before)
+    expect(await readdir(registry.folder, { recursive: true })).toEqual(filesBefore)
   },
 )
 
@@ -116,8 +116,8 @@ test('mounts no blob from outside the repositories', async () => {
   const outsideFolder = join(registry.folder, 'outside', '_blobs')
   await mkdir(outsideFolder, { recursive: true })
   await writeFile(join(outsideFolder, digest.slice('sha256:'.length)), '')
-  const from = encodeURIComponent('../outside')
-  const response = await registry.send('POST', `/v2/modules/other/blobs/uploads/?mount=${digest}&from=${from}`)
+  const repository = encodeURIComponent('../outside')
+  const response = await registry.send('POST', `/v2/modules/other/blobs/uploads/?mount=${digest}&from=${repository}`)
   expect(response.status).toBe(202)
 })
 

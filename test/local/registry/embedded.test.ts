@@ -65,19 +65,19 @@ test('a later start pushes changed content only', async () => {
   await using folder = await dataFolder()
   const first = await start(folder.path)
   await seed(first, folder.path)
-  const before = await readerOf(first).resolve(helloRepository, 'latest')
-  const referrers = await readerOf(first).referrers(helloRepository, before?.digest ?? '')
+  const digestBefore = await readerOf(first).resolve(helloRepository, 'latest')
+  const referrers = await readerOf(first).referrers(helloRepository, digestBefore?.digest ?? '')
   await first.close(0)
 
   await using second = await start(folder.path)
   expect(await seed(second, folder.path)).toBe(false)
-  expect(await readerOf(second).resolve(helloRepository, 'latest')).toEqual(before)
-  expect(await readerOf(second).referrers(helloRepository, before?.digest ?? '')).toEqual(referrers)
+  expect(await readerOf(second).resolve(helloRepository, 'latest')).toEqual(digestBefore)
+  expect(await readerOf(second).referrers(helloRepository, digestBefore?.digest ?? '')).toEqual(referrers)
 
   await writeFile(join(folder.path, 'hello.mjs'), 'export const changed = true')
   expect(await seed(second, folder.path)).toBe(true)
-  expect(await readerOf(second).resolve(helloRepository, 'latest')).not.toEqual(before)
-  expect(await readerOf(second).resolve(helloRepository, before?.digest ?? '')).toEqual(before)
+  expect(await readerOf(second).resolve(helloRepository, 'latest')).not.toEqual(digestBefore)
+  expect(await readerOf(second).resolve(helloRepository, digestBefore?.digest ?? '')).toEqual(digestBefore)
 })
 
 test('an interrupted push is repeated, and a removed module is not pushed again', async () => {

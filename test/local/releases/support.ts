@@ -75,10 +75,10 @@ export async function startUpdatable(sources: Record<string, string> = {}) {
     dataDir,
     releases: async () => (await readdir(join(dataDir, 'releases'))).toSorted(),
     apply: async (release: StagedRelease) => {
-      const before = await target.current()
+      const releaseBefore = await target.current()
       await target.stage(release)
       await target.shift(identityOf(release), 100)
-      await target.commit(identityOf(release), before)
+      await target.commit(identityOf(release), releaseBefore)
     },
     versions: async (count = 20) => {
       const seenVersions = new Set<string>()

@@ -187,7 +187,7 @@ test('an unreachable update supervisor is not a final error', async () => {
   await expect(unreachableTarget.current()).rejects.toMatchObject({ name: 'TargetError', isFinal: false })
 })
 
-const [one, two] = [releaseOf('9.0.0'), releaseOf('9.1.0')]
+const [oldRelease, newRelease] = [releaseOf('9.0.0'), releaseOf('9.1.0')]
 
 async function run(folder: string) {
   const functionsDir = await writeFunctions(folder, { health: reporting('checkout') })
@@ -197,17 +197,17 @@ async function run(folder: string) {
 }
 
 async function update({ target }: Awaited<ReturnType<typeof run>>, release: StagedRelease, stepCount: number) {
-  const before = await target.current()
+  const releaseBefore = await target.current()
   await target.stage(release)
   if (stepCount > 1) await target.shift(identityOf(release), 10)
   if (stepCount > 2) await target.shift(identityOf(release), 100)
-  if (stepCount > 3) await target.commit(identityOf(release), before)
+  if (stepCount > 3) await target.commit(identityOf(release), releaseBefore)
 }
 
 test('after a kill at any step the platform serves the committed release, or ends with advice if it is missing', async () => {
   await using folder = await temporaryFolder()
   let committedVersion = 'checkout'
-  for (const release of isLong ? [two, stagedCheckout, one] : [one]) {
+  for (const release of isLong ? [newRelease, stagedCheckout, oldRelease] : [oldRelease]) {
     for (const stepCount of isLong ? [1, 2, 3, 4] : [4]) {
       await using platform = await run(folder.path)
       const version = committedVersion === 'checkout' ? checkout.version : committedVersion
@@ -224,7 +224,7 @@ test('after a kill at any step the platform serves the committed release, or end
   }
 
   const releasesDir = join(folder.path, 'data/releases')
-  await rm(join(releasesDir, folderOf(one)), { recursive: true })
+  await rm(join(releasesDir, folderOf(oldRelease)), { recursive: true })
   const advice = `its folder is missing. Remove ${join(releasesDir, 'current.json')} to start with version`
   await expect(run(folder.path)).rejects.toThrow(`Release 9.0.0 cannot be started: ${advice}`)
 }, 180_000)

@@ -40,8 +40,8 @@ export async function settingsIn(
   }
 }
 
-export async function platformIn(folder: string, ...given: [Record<string, string>?, Record<string, string>?]) {
-  const platform = await startPlatform(await settingsIn(folder, ...given), { log: () => undefined })
+export async function platformIn(folder: string, ...overrides: [Record<string, string>?, Record<string, string>?]) {
+  const platform = await startPlatform(await settingsIn(folder, ...overrides), { log: () => undefined })
   return { ...platform, [Symbol.asyncDispose]: platform.stop }
 }
 

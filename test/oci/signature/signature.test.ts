@@ -41,7 +41,7 @@ const changes = array(tuple(nat(5000), integer({ min: 1, max: 255 })), { minLeng
 
 function changeBytes(bytes: Buffer, places: [number, number][]): Buffer {
   const copy = Buffer.from(bytes)
-  for (const [place, by] of places) copy[place % copy.length] = (copy[place % copy.length]! + by) & 255
+  for (const [place, difference] of places) copy[place % copy.length] = (copy[place % copy.length]! + difference) & 255
   return copy
 }
 

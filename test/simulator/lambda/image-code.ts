@@ -54,14 +54,14 @@ const wrapper = 'docker-entrypoint.sh'
 function programOf({ config }: Image, root: string, { architecture }: Settings): Program {
   const { Entrypoint = [], Cmd = [], WorkingDir = '/', Env = [] } = config.config
   const command = [...Entrypoint, ...Cmd]
-  const [program = '', ...given] = basename(command[0] ?? '') === wrapper ? command.slice(1) : command
+  const [program = '', ...args] = basename(command[0] ?? '') === wrapper ? command.slice(1) : command
   if (config.architecture !== architectures[architecture]) {
     throw new InvalidEntrypoint(`Error: fork/exec ${program}: exec format error`)
   }
   if (basename(program) !== 'node') throw new InvalidEntrypoint(`Error: the emulator cannot start ${program}`)
   const variables = Env.map((text) => [text.split('=', 1)[0] ?? '', text.slice(text.indexOf('=') + 1)])
   return {
-    arguments: given.map((argument) => resolveInRoot(root, argument)),
+    arguments: args.map((argument) => resolveInRoot(root, argument)),
     folder: join(root, WorkingDir),
     environment: Object.fromEntries(variables),
   }

@@ -146,12 +146,12 @@ test('keeps serving the previous revision while an update is in progress', async
 
 test('publishes immutable versions once, and never reuses a number', async () => {
   const { client, publish, invoke } = await startFunction()
-  const [one, two] = [await publish('blue'), await publish('green')]
-  expect([one, two]).toEqual(['1', '2'])
+  const [blue, green] = [await publish('blue'), await publish('green')]
+  expect([blue, green]).toEqual(['1', '2'])
   expect(await client.send(new PublishVersionCommand({ FunctionName }))).toMatchObject({ Version: '2' })
-  expect((await invoke({}, one)).result.env).toHaveProperty('COLOUR', 'blue')
-  await client.send(new DeleteFunctionCommand({ FunctionName, Qualifier: two }))
-  expect(await errorOf(invoke({}, two))).toBe('ResourceNotFoundException')
+  expect((await invoke({}, blue)).result.env).toHaveProperty('COLOUR', 'blue')
+  await client.send(new DeleteFunctionCommand({ FunctionName, Qualifier: green }))
+  expect(await errorOf(invoke({}, green))).toBe('ResourceNotFoundException')
   expect(await client.send(new PublishVersionCommand({ FunctionName }))).toMatchObject({ Version: '3' })
   const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName }))
   expect(Versions.map(({ Version }) => Version)).toEqual(['$LATEST', '1', '3'])
@@ -162,20 +162,20 @@ test('publishes immutable versions once, and never reuses a number', async () =>
 test('an alias splits invocations between two versions, and can be updated only with its current revision id', async () => {
   const numbers: number[] = []
   const { client, publish, invoke } = await startFunction({ random: () => numbers.shift() ?? 1 })
-  const [one, two] = [await publish('blue'), await publish('green')]
-  const alias = { FunctionName, Name: 'live', FunctionVersion: one }
-  const RoutingConfig = { AdditionalVersionWeights: { [two]: 0.25 } }
+  const [blue, green] = [await publish('blue'), await publish('green')]
+  const alias = { FunctionName, Name: 'live', FunctionVersion: blue }
+  const RoutingConfig = { AdditionalVersionWeights: { [green]: 0.25 } }
   const { RevisionId } = await client.send(new CreateAliasCommand({ ...alias, RoutingConfig }))
   numbers.push(0.2499, 0.25)
-  expect([(await invoke({}, 'live')).version, (await invoke({}, 'live')).version]).toEqual([two, one])
-  const remove = new DeleteFunctionCommand({ FunctionName, Qualifier: two })
+  expect([(await invoke({}, 'live')).version, (await invoke({}, 'live')).version]).toEqual([green, blue])
+  const remove = new DeleteFunctionCommand({ FunctionName, Qualifier: green })
   expect(await errorOf(client.send(remove))).toBe('ResourceConflictException')
-  const move = { ...alias, FunctionVersion: two, RoutingConfig: { AdditionalVersionWeights: {} } }
+  const move = { ...alias, FunctionVersion: green, RoutingConfig: { AdditionalVersionWeights: {} } }
   await client.send(new UpdateAliasCommand({ ...move, RevisionId }))
   expect(await errorOf(client.send(new UpdateAliasCommand({ ...move, RevisionId })))).toBe(
     'PreconditionFailedException',
   )
-  expect((await invoke({}, 'live')).version).toBe(two)
+  expect((await invoke({}, 'live')).version).toBe(green)
   const missingVersionUpdate = new UpdateAliasCommand({ ...alias, FunctionVersion: '9' })
   expect(await errorOf(client.send(missingVersionUpdate))).toBe('ResourceNotFoundException')
 })

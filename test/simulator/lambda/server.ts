@@ -27,22 +27,22 @@ interface Response {
   body: Buffer
 }
 
-const functions = '/2015-03-31/functions'
-const one = `${functions}/{FunctionName}`
+const functionsPath = '/2015-03-31/functions'
+const functionPath = `${functionsPath}/{FunctionName}`
 
 const routes: readonly (readonly [method: string, path: string, status: number, operation: operations.Operation])[] = [
-  ['POST', functions, 201, operations.createFunction],
-  ['GET', functions, 200, operations.listFunctions],
-  ['GET', one, 200, operations.getFunction],
-  ['DELETE', one, 204, operations.deleteFunction],
-  ['GET', `${one}/configuration`, 200, operations.getFunctionConfiguration],
-  ['PUT', `${one}/configuration`, 200, operations.updateFunctionConfiguration],
-  ['PUT', `${one}/code`, 200, operations.updateFunctionCode],
-  ['POST', `${one}/versions`, 201, operations.publishVersion],
-  ['GET', `${one}/versions`, 200, operations.listVersions],
-  ['POST', `${one}/aliases`, 201, operations.createAlias],
-  ['GET', `${one}/aliases/{Name}`, 200, operations.getAlias],
-  ['PUT', `${one}/aliases/{Name}`, 200, operations.updateAlias],
+  ['POST', functionsPath, 201, operations.createFunction],
+  ['GET', functionsPath, 200, operations.listFunctions],
+  ['GET', functionPath, 200, operations.getFunction],
+  ['DELETE', functionPath, 204, operations.deleteFunction],
+  ['GET', `${functionPath}/configuration`, 200, operations.getFunctionConfiguration],
+  ['PUT', `${functionPath}/configuration`, 200, operations.updateFunctionConfiguration],
+  ['PUT', `${functionPath}/code`, 200, operations.updateFunctionCode],
+  ['POST', `${functionPath}/versions`, 201, operations.publishVersion],
+  ['GET', `${functionPath}/versions`, 200, operations.listVersions],
+  ['POST', `${functionPath}/aliases`, 201, operations.createAlias],
+  ['GET', `${functionPath}/aliases/{Name}`, 200, operations.getAlias],
+  ['PUT', `${functionPath}/aliases/{Name}`, 200, operations.updateAlias],
   ['GET', '/2017-03-31/tags/{Resource}', 200, operations.listTags],
 ]
 
@@ -53,7 +53,7 @@ const table = routes.map(([method, path, status, operation]) => ({
   status,
   operation,
 }))
-const invocations = patternOf(`${one}/invocations`)
+const invocations = patternOf(`${functionPath}/invocations`)
 
 /** `close` completes requests that have arrived. */
 export async function serveLambda(lambda: Lambda, accessKeyId: string | undefined) {

@@ -24,14 +24,14 @@ async function programFile(): Promise<string> {
   return main
 }
 
-function destroy(before: readonly Entry[], events: Events): { entries: Entry[]; isSuccessful: boolean } {
-  const protectedEntry = before.find(({ protect }) => protect)
+function destroy(oldEntries: readonly Entry[], events: Events): { entries: Entry[]; isSuccessful: boolean } {
+  const protectedEntry = oldEntries.find(({ protect }) => protect)
   if (protectedEntry !== undefined) {
     const { urn } = protectedEntry
     events.failed(urn, `resource "${urn}" cannot be deleted because it is protected`)
-    return { entries: [...before], isSuccessful: false }
+    return { entries: [...oldEntries], isSuccessful: false }
   }
-  for (const entry of before.toReversed()) {
+  for (const entry of oldEntries.toReversed()) {
     events.started('delete', entry, entry)
     events.done('delete', entry, entry)
   }
@@ -42,11 +42,11 @@ async function run(): Promise<number> {
   const stack = stackOf(option('--stack'))
   const isPreview = command === 'preview'
   const events = eventsTo(option('--event-log'), isPreview)
-  const before = await readCheckpoint(backend, stack)
+  const oldEntries = await readCheckpoint(backend, stack)
   const { entries, isSuccessful } =
     command === 'destroy'
-      ? destroy(before, events)
-      : await evaluate({ file: await programFile(), stack, isPreview }, before, events)
+      ? destroy(oldEntries, events)
+      : await evaluate({ file: await programFile(), stack, isPreview }, oldEntries, events)
   if (!isPreview) await writeCheckpoint(backend, stack, entries)
   const line = { command, stage: stack[2], isSuccessful, changes: events.end() }
   appendFileSync(process.env['ENGINE_LEDGER'] ?? '/dev/null', `${JSON.stringify(line)}\n`)

@@ -21,7 +21,7 @@ const call = ({ token, inputs }: { token: string; inputs: Record<string, unknown
 /** Runs a program and registers its resources. A failed resource keeps its previous state. */
 export async function evaluate(
   { file, stack, isPreview }: Program,
-  before: readonly Entry[],
+  checkpoint: readonly Entry[],
   events: Events,
 ): Promise<Outcome> {
   // Loads the copy of the library that the program uses.
@@ -40,7 +40,7 @@ export async function evaluate(
   await runtime.setMocks({ call }, project, stage, isPreview, organisation)
   const monitor = new MockMonitor({ call })
   setMockOptions(monitor, project, stage, isPreview, organisation)
-  const oldEntries = new Map(before.map((entry) => [entry.urn, entry]))
+  const oldEntries = new Map(checkpoint.map((entry) => [entry.urn, entry]))
   const register = registrar(load, (urn) => oldEntries.get(urn), events)
   monitor.registerResource = async (request: any, callback: any) => {
     const urn = monitor.newUrn(request.getParent(), request.getType(), request.getName())
@@ -65,27 +65,27 @@ export async function evaluate(
   } catch (error) {
     fail('', error)
   }
-  return { entries: remainingEntries(before, current, events, isSuccessful), isSuccessful }
+  return { entries: remainingEntries(checkpoint, current, events, isSuccessful), isSuccessful }
 }
 
 function remainingEntries(
-  before: readonly Entry[],
+  oldEntries: readonly Entry[],
   current: ReadonlyMap<string, Entry>,
   events: Events,
   isSuccessful: boolean,
 ): Entry[] {
-  const removedEntries = before.filter(({ urn }) => !current.has(urn))
+  const removedEntries = oldEntries.filter(({ urn }) => !current.has(urn))
   if (!isSuccessful) return [...current.values(), ...removedEntries]
   for (const entry of removedEntries) events.done('delete', entry, entry)
   return [...current.values()]
 }
 
-function registrar(load: NodeJS.Require, before: (urn: string) => Entry | undefined, events: Events) {
+function registrar(load: NodeJS.Require, oldEntryOf: (urn: string) => Entry | undefined, events: Events) {
   const rpc = load('@pulumi/pulumi/runtime/rpc')
   const { RegisterResourceResponse } = load('@pulumi/pulumi/proto/resource_pb')
   const { Struct } = load('google-protobuf/google/protobuf/struct_pb')
   return async (urn: string, request: any) => {
-    const oldEntry = before(urn)
+    const oldEntry = oldEntryOf(urn)
     const [type, name, custom] = [request.getType(), request.getName(), request.getCustom()]
     const inputs = withIgnoredChanges(
       request.getObject()?.toJavaScript() ?? {},

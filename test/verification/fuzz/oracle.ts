@@ -59,10 +59,10 @@ function isBodyValid({ template, method, body, isBodyOptional }: Operation, wire
 }
 
 function isQueryValid({ parameters }: Operation, { query }: Wire): boolean {
-  const given = new URLSearchParams(query)
+  const parameterValues = new URLSearchParams(query)
   return parameters.every(({ in: place, name, schema }) => {
     if (place !== 'query') return true
-    const [text, ...more] = given.getAll(name)
+    const [text, ...more] = parameterValues.getAll(name)
     return text === undefined || (more.length === 0 && ajv.validate(schema, parseParameter(text, schema)))
   })
 }

@@ -21,14 +21,14 @@ export async function startCanary() {
 export type Canary = Awaited<ReturnType<typeof startCanary>>
 
 export async function isCanaryWorking({ port, countConnections }: Canary): Promise<boolean> {
-  const before = countConnections()
+  const countBefore = countConnections()
   for (const host of ['127.0.0.1', '127.1.2.3', '::1']) await once(connect(port, host).resume(), 'close')
-  return countConnections() === before + 3
+  return countConnections() === countBefore + 3
 }
 
 const isLocal = (address: string): boolean =>
   (isIPv4(address) && address.startsWith('127.')) ||
-  Object.values(networkInterfaces()).some((each) => each?.some((own) => own.address === address))
+  Object.values(networkInterfaces()).some((each) => each?.some((entry) => entry.address === address))
 
 export function watchConnections(allowed: ReadonlySet<string>): string[] {
   const forbidden: string[] = []

@@ -13,9 +13,9 @@ import { type Tenant } from './tenant.ts'
  * differences.
  */
 
-type Difference = (tenant: Tenant, own: readonly Item[], items: readonly Item[]) => string[] | Promise<string[]>
+type Difference = (tenant: Tenant, ownItems: readonly Item[], items: readonly Item[]) => string[] | Promise<string[]>
 
-const jobsOf = (own: readonly Item[]): Item[] => own.filter(({ sk }) => String(sk).startsWith('JOB#'))
+const jobsOf = (ownItems: readonly Item[]): Item[] => ownItems.filter(({ sk }) => String(sk).startsWith('JOB#'))
 const endsWith =
   (suffix: string) =>
   ({ pk }: Item) =>
@@ -26,10 +26,10 @@ const withStatus = (jobs: readonly Item[], ...statuses: string[]): Item[] =>
 const difference = (name: string, counted: unknown, recounted: unknown): string[] =>
   String(counted) === String(recounted) ? [] : [`${name}: ${String(counted)}, recounted ${String(recounted)}`]
 
-const clusters: Difference = ({ clusters, idle }, own, items) =>
+const clusters: Difference = ({ clusters, idle }, ownItems, items) =>
   [...clusters, idle].flatMap(({ cluster: { id } }) => {
     const record = items.find((item) => endsWith('#CLUSTER')(item) && item['sk'] === id)
-    const jobs = jobsOf(own).filter(({ clusterId }) => clusterId === id)
+    const jobs = jobsOf(ownItems).filter(({ clusterId }) => clusterId === id)
     const { size: listed } = record?.['listedJobs'] instanceof Set ? record['listedJobs'] : new Set()
     const inbox = items.filter(({ pk }) => pk === `CLUSTER#${id}#INBOX`).length + listed
     const dispatchedCount = withStatus(jobs, 'Queued').filter(({ isThrottled }) => isThrottled === undefined).length
@@ -47,13 +47,13 @@ const runs: Difference = ({ runs, toRun }) => [
   ...difference('jobs that ran', runs.size, toRun),
 ]
 
-const batches: Difference = ({ batchIds, caller: { organisationId } }, own) =>
+const batches: Difference = ({ batchIds, caller: { organisationId } }, ownItems) =>
   batchIds.flatMap((id) => {
     const key = keys.batch(organisationId, id)
-    const record = own.find(({ pk, sk }) => pk === key.pk && sk === key.sk)
+    const record = ownItems.find(({ pk, sk }) => pk === key.pk && sk === key.sk)
     if (record === undefined) return [`${id} is missing`]
     const batch = parseBatch(record)
-    const jobs = jobsOf(own).filter(({ batchId }) => batchId === id)
+    const jobs = jobsOf(ownItems).filter(({ batchId }) => batchId === id)
     const recountedStatuses = countByStatus(jobs.map(({ status }) => ({ status: String(status) })))
     const counted: Record<string, number> = { ...countsOf(batch) }
     return [
@@ -65,8 +65,8 @@ const batches: Difference = ({ batchIds, caller: { organisationId } }, own) =>
     ]
   })
 
-const totals: Difference = (_, own) => {
-  const [record, jobs] = [own.find(({ sk }) => sk === 'COUNTS'), jobsOf(own)]
+const totals: Difference = (_, ownItems) => {
+  const [record, jobs] = [ownItems.find(({ sk }) => sk === 'COUNTS'), jobsOf(ownItems)]
   const statuses = ['Queued', 'Running', 'Completed', 'Failed', 'Cancelled'] as const
   return [
     ...difference('all jobs', countJobs(record), jobs.length),
@@ -74,21 +74,21 @@ const totals: Difference = (_, own) => {
   ]
 }
 
-const history: Difference = (_, own) => {
-  const buckets = own.filter((item) => endsWith('#HISTORY')(item) && String(item['sk']).startsWith('JOBS#'))
-  const current = own.find(({ sk }) => sk === 'COUNTS')
+const history: Difference = (_, ownItems) => {
+  const buckets = ownItems.filter((item) => endsWith('#HISTORY')(item) && String(item['sk']).startsWith('JOBS#'))
+  const current = ownItems.find(({ sk }) => sk === 'COUNTS')
   const sum = (name: string) =>
     buckets.reduce((total, bucket) => total + Number(bucket[name] ?? 0), Number(current?.[`history ${name}`] ?? 0))
   return [
-    ...difference('submitted', sum('submitted'), jobsOf(own).length),
+    ...difference('submitted', sum('submitted'), jobsOf(ownItems).length),
     ...['Completed', 'Failed', 'Cancelled'].flatMap((status) =>
-      difference(status, sum(status.toLowerCase()), withStatus(jobsOf(own), status).length),
+      difference(status, sum(status.toLowerCase()), withStatus(jobsOf(ownItems), status).length),
     ),
   ]
 }
 
-const audit: Difference = async ({ caller, audited }, own) => {
-  const entries = own.filter(endsWith('#AUDIT'))
+const audit: Difference = async ({ caller, audited }, ownItems) => {
+  const entries = ownItems.filter(endsWith('#AUDIT'))
   const byAction = Map.groupBy(entries, ({ gsi2pk }) => String(gsi2pk).split('#').at(-1) ?? '')
   const actions = [...new Set([...byAction.keys(), ...Object.keys(audited)])]
   const isValid: boolean[] = []
@@ -103,10 +103,10 @@ const audit: Difference = async ({ caller, audited }, own) => {
   ]
 }
 
-const notifications: Difference = async ({ caller, batchIds }, own) => {
-  const failedJobs = withStatus(jobsOf(own), 'Failed').filter(({ batchId }) => batchId === undefined)
+const notifications: Difference = async ({ caller, batchIds }, ownItems) => {
+  const failedJobs = withStatus(jobsOf(ownItems), 'Failed').filter(({ batchId }) => batchId === undefined)
   const { entries } = await Notification.readFeed(caller)
-  const details = new Map(own.filter(endsWith('#NOTIFICATION')).map((item) => [item['sk'], item]))
+  const details = new Map(ownItems.filter(endsWith('#NOTIFICATION')).map((item) => [item['sk'], item]))
   const resources = entries
     .map(({ id }) => details.get(id))
     .filter((detail) => detail?.['type'] === 'JobFailed' || detail?.['type'] === 'BatchFinished')
@@ -121,7 +121,7 @@ const notifications: Difference = async ({ caller, batchIds }, own) => {
   ]
 }
 
-const outbox: Difference = (_, own) => own.filter(endsWith('#OUTBOX')).map(({ sk }) => String(sk))
+const outbox: Difference = (_, ownItems) => ownItems.filter(endsWith('#OUTBOX')).map(({ sk }) => String(sk))
 
 export const differences: Readonly<Record<string, Difference>> = {
   'clusters with wrong counters (jobs, active, waiting)': clusters,

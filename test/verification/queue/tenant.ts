@@ -68,7 +68,7 @@ export async function submitLoad(tenant: Tenant, load: Load): Promise<void> {
     ...repeat(load.jobs, submitJob),
     ...repeat(load.batches, submitBatch),
     ...repeat(load.auditEntries, addAuditEntry),
-  ].toSorted((one, other) => one.at - other.at)
+  ].toSorted((a, b) => a.at - b.at)
   await forEachLimit(2, tasks, ({ run }) => run())
 }
 

@@ -47,16 +47,16 @@ afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
 
 test('delivers subscribed events of all organisations in order, once, and no others', async () => {
   const { caller, id } = await subscriber()
-  const [one, two] = [newId('org'), newId('org')]
-  const first = await publishUserCreated(one, 2)
-  const [second] = await publishUserCreated(two)
+  const [orgId, otherOrgId] = [newId('org'), newId('org')]
+  const first = await publishUserCreated(orgId, 2)
+  const [second] = await publishUserCreated(otherOrgId)
   await commit(caller, { writes: [], events: [{ ...userCreated(), name: 'user.deleted' } as any] })
   await drainOutbox(caller.organisationId)
-  expect(await messagesAbout(id)).toContainEqual({ organisationId: one, moduleId: id })
+  expect(await messagesAbout(id)).toContainEqual({ organisationId: orgId, moduleId: id })
   await deliver(id)
   const { events } = await readActorLog(id)
   expect(events).toMatchObject(
-    [...first.map((subject) => [one, subject]), [two, second]].map(([organisationId, subject]) => ({
+    [...first.map((subject) => [orgId, subject]), [otherOrgId, second]].map(([organisationId, subject]) => ({
       type: 'platform.user.created',
       organisationId,
       subject,
@@ -117,10 +117,10 @@ test('drops an event after five failed deliveries with increasing delays', async
   expect(await pendingCount(id)).toBe(1)
   let tries = 1
   for (let waitedMs = 0; (await pendingCount(id)) > 0; waitedMs += 5 * second) {
-    const [before] = (await query(keys.moduleEvents(id))).items
+    const [recordBefore] = (await query(keys.moduleEvents(id))).items
     await deliver(id)
-    const [after] = (await query(keys.moduleEvents(id))).items
-    if (after?.['tries'] !== before?.['tries']) tries++
+    const [recordAfter] = (await query(keys.moduleEvents(id))).items
+    if (recordAfter?.['tries'] !== recordBefore?.['tries']) tries++
     expect(waitedMs).toBeLessThan(120 * second)
     advanceClock(5 * second)
   }

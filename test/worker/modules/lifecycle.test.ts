@@ -35,8 +35,8 @@ async function candidate(runtime: ModuleProcesses, command: string, spec: Spec =
 }
 
 function idOf(command: string): string {
-  const [name = '', how, hook] = command.split(' ')
-  return how === undefined ? name : misbehavingId(how as Failure, hook as Hook)
+  const [name = '', behaviour, hook] = command.split(' ')
+  return behaviour === undefined ? name : misbehavingId(behaviour as Failure, hook as Hook)
 }
 
 const shortLimits = { hookMs: 1000, probeTimeoutMs: 300 }
@@ -181,42 +181,51 @@ describe('warnings', () => {
     },
   )
 
-  const one: NavSlot = { slotId: 'nav.primary', id: 'one', label: 'One', icon: 'hand', route: '/modules/m', order: 100 }
-  const two: NavSlot = { ...one, slotId: 'nav.settings', id: 'two', icon: 'cog', route: '/modules/m/two' }
-  const { order, route, ...others } = one
+  const slot: NavSlot = {
+    slotId: 'nav.primary',
+    id: 'one',
+    label: 'One',
+    icon: 'hand',
+    route: '/modules/m',
+    order: 100,
+  }
+  const otherSlot: NavSlot = { ...slot, slotId: 'nav.settings', id: 'two', icon: 'cog', route: '/modules/m/two' }
+  const { order, route, ...others } = slot
   const reorderedSlot: NavSlot = { order, route, ...others }
   const description: Description = {
     sdkVersion: '0.3.0',
     id: 'm',
     version: '1.0.0',
     state: 'Loading',
-    slots: [{ ...one }, { ...two }],
+    slots: [{ ...slot }, { ...otherSlot }],
     healthChecks: [],
     jobs: [],
     subscriptions: [],
   }
 
   test.for([
-    ['the same slots', [one, two], []],
-    ['another order of slots', [two, one], []],
-    ['another order of members', [reorderedSlot, two], []],
-    ['a missing slot', [one], [slotWarning]],
-    ['an additional slot', [one, two, { ...one, id: 'three' }], [slotWarning]],
-    ['a duplicate slot', [one, two, two], [slotWarning]],
-    ['another label', [{ ...one, label: 'Uno' }, two], [slotWarning]],
-    ['another position', [{ ...one, order: 101 }, two], [slotWarning]],
+    ['the same slots', [slot, otherSlot], []],
+    ['another order of slots', [otherSlot, slot], []],
+    ['another order of members', [reorderedSlot, otherSlot], []],
+    ['a missing slot', [slot], [slotWarning]],
+    ['an additional slot', [slot, otherSlot, { ...slot, id: 'three' }], [slotWarning]],
+    ['a duplicate slot', [slot, otherSlot, otherSlot], [slotWarning]],
+    ['another label', [{ ...slot, label: 'Uno' }, otherSlot], [slotWarning]],
+    ['another position', [{ ...slot, order: 101 }, otherSlot], [slotWarning]],
   ] as [string, NavSlot[], string[]][])('for a manifest with %s', ([, slots, expected]) => {
     expect(warningsOf(description, manifestFor('m', { navSlots: slots }))).toEqual(expected)
   })
 
   test('for an unknown member of a slot', () => {
-    const slots = [{ ...one, hidden: true }, { ...two }]
-    expect(warningsOf({ ...description, slots }, manifestFor('m', { navSlots: [one, two] }))).toEqual([slotWarning])
+    const slots = [{ ...slot, hidden: true }, { ...otherSlot }]
+    expect(warningsOf({ ...description, slots }, manifestFor('m', { navSlots: [slot, otherSlot] }))).toEqual([
+      slotWarning,
+    ])
   })
 
   test('for another version and a missing job, at most 20', () => {
     const job = (id: string) => ({ id, description: 'Works.', intervalSeconds: 60 })
-    const manifest = manifestFor('m', { navSlots: [one, two], backgroundJobs: [job('beat'), job('rest')] })
+    const manifest = manifestFor('m', { navSlots: [slot, otherSlot], backgroundJobs: [job('beat'), job('rest')] })
     expect(warningsOf({ ...description, version: '1.0.1', jobs: [job('rest')] }, manifest)).toEqual([
       expect.stringContaining('version'),
       expect.stringContaining('job beat'),

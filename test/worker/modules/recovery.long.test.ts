@@ -169,15 +169,15 @@ test('removes a deployment without a module, but none of a running operation', a
 
 test('starts and removes nothing while the deployments are unknown', async () => {
   const { id } = await runningModule()
-  const before = await storedTraces(id)
+  const tracesBefore = await storedTraces(id)
   let deploys = 0
   await supervise(async () => ({
     ...runtime,
     list: () => Promise.reject(new RuntimeError('timeout', 'No answer.')),
     deploy: (assignment) => (deploys++, runtime.deploy(assignment)),
   }))
-  const after = await storedTraces(id)
-  expect([deploys, after.deployments, after.row]).toEqual([0, before.deployments, before.row])
+  const tracesAfter = await storedTraces(id)
+  expect([deploys, tracesAfter.deployments, tracesAfter.row]).toEqual([0, tracesBefore.deployments, tracesBefore.row])
 })
 
 test('retries an installation after the registry was unreachable', async () => {

@@ -53,19 +53,19 @@ test('finds releases by digest, with version labels, names from module.json and 
   const prerelease = await pushModule({ id, version: '1.10.0-rc.1', tags: ['latest', 'main'], created })
   const unsigned = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signer: false })
   await scan(sourceOf(id))
-  const about = { moduleId: id, name: `Module ${id}`, description: 'A module under test.', events: [] }
+  const catalogEntry = { moduleId: id, name: `Module ${id}`, description: 'A module under test.', events: [] }
   const signed = { isVerified: true, verifiedBy: 'tests' }
   expect(await releasesOf(id)).toEqual([
-    { ...about, ...signed, version: '1.10.0-rc.1', digest: prerelease.digest, createdAtMs: Date.parse(created) },
+    { ...catalogEntry, ...signed, version: '1.10.0-rc.1', digest: prerelease.digest, createdAtMs: Date.parse(created) },
     {
-      ...about,
+      ...catalogEntry,
       version: '1.9.0',
       digest: unsigned.digest,
       createdAtMs: 0,
       isVerified: false,
       reason: expect.stringContaining('No signature'),
     },
-    { ...about, ...signed, version: '1.0.0', digest: oldest.digest, createdAtMs: 0 },
+    { ...catalogEntry, ...signed, version: '1.0.0', digest: oldest.digest, createdAtMs: 0 },
   ])
   const { scan: last } = await readCatalog()
   expect(last?.problems).toEqual([])
@@ -155,30 +155,32 @@ test('drops releases without a tag', async () => {
 })
 
 test('scans a whole registry, or the repositories below a path', async () => {
-  const [one, two, other] = [newModuleId(), newModuleId(), newModuleId()]
-  await pushModule({ id: one })
-  await pushModule({ id: two, repository: `team/${two}` })
-  await pushModule({ id: other, repository: `teams/${other}` })
+  const [id, teamId, teamsId] = [newModuleId(), newModuleId(), newModuleId()]
+  await pushModule({ id })
+  await pushModule({ id: teamId, repository: `team/${teamId}` })
+  await pushModule({ id: teamsId, repository: `teams/${teamsId}` })
   await scan(`${registry.host}/team/*`)
-  expect((await readCatalog()).repositories.map(({ reference }) => reference)).toEqual([`${registry.host}/team/${two}`])
+  expect((await readCatalog()).repositories.map(({ reference }) => reference)).toEqual([
+    `${registry.host}/team/${teamId}`,
+  ])
   await scan(`${registry.host}/team/*,${registry.host}/*`)
   const { repositories } = await readCatalog()
   const sourceIndexOf = (name: string) =>
     repositories.find(({ reference }) => reference === `${registry.host}/${name}`)?.sourceIndex
-  expect([`team/${two}`, `modules/${one}`, `teams/${other}`].map(sourceIndexOf)).toEqual([0, 1, 1])
-  await scan(sourceOf(one))
-  expect((await readCatalog()).repositories.map(({ reference }) => reference)).toEqual([sourceOf(one)])
+  expect([`team/${teamId}`, `modules/${id}`, `teams/${teamsId}`].map(sourceIndexOf)).toEqual([0, 1, 1])
+  await scan(sourceOf(id))
+  expect((await readCatalog()).repositories.map(({ reference }) => reference)).toEqual([sourceOf(id)])
 })
 
 test('reports an unreachable registry once and keeps its releases', async () => {
-  const [one, two] = [newModuleId(), newModuleId()]
-  await pushModule({ id: one })
-  await pushModule({ id: two })
-  const sources = `${sourceOf(one)},${sourceOf(two)},${registry.host}/team/*`
+  const [id, otherId] = [newModuleId(), newModuleId()]
+  await pushModule({ id })
+  await pushModule({ id: otherId })
+  const sources = `${sourceOf(id)},${sourceOf(otherId)},${registry.host}/team/*`
   await scan(sources)
-  const before = (await readCatalog()).repositories
+  const repositoriesBefore = (await readCatalog()).repositories
   await registry.stopDuring(() => scan(sources))
-  expect((await readCatalog()).repositories).toEqual(before)
+  expect((await readCatalog()).repositories).toEqual(repositoriesBefore)
   expect(await problems()).toHaveLength(2)
   await scan(sources)
   expect(await problems()).toEqual([])
@@ -188,13 +190,13 @@ test('an unresponsive registry or a missing repository delays no other', async (
   using _ = fastTimers(10_000)
   const id = newModuleId()
   await pushModule({ id })
-  const nowhere = newModuleId()
+  const missingId = newModuleId()
   const silentSources = Array.from({ length: 30 }, (_, index) => `${unresponsiveHost}/modules/m${index}`)
-  await scan([...silentSources, sourceOf(nowhere), sourceOf(id)].join(','))
+  await scan([...silentSources, sourceOf(missingId), sourceOf(id)].join(','))
   expect(await releasesOf(id)).toHaveLength(1)
   const reportedProblems = (await problems()) ?? []
   expect(reportedProblems.filter((problem) => problem.startsWith(unresponsiveHost)).length).toBeLessThanOrEqual(4)
-  expect(reportedProblems.filter((problem) => problem.startsWith(sourceOf(nowhere)))).toHaveLength(1)
+  expect(reportedProblems.filter((problem) => problem.startsWith(sourceOf(missingId)))).toHaveLength(1)
 })
 
 test.runIf(isLong)('limits the scan to the newest tags', async () => {

@@ -97,10 +97,10 @@ test('marks a module as Unhealthy after two missed heartbeats, and notifies user
   expect(await takeEventData(caller)).toEqual([])
   await tickUnavailable()
   await tickUnavailable()
-  const about = { moduleId: id, version: '1.0.0' }
+  const identity = { moduleId: id, version: '1.0.0' }
   expect(await takeEventData(caller)).toEqual([
-    { name: 'module.heartbeat_missed', ...about, missed: 2 },
-    { name: 'module.health_changed', ...about, health: 'Unhealthy', previousHealth: 'Healthy' },
+    { name: 'module.heartbeat_missed', ...identity, missed: 2 },
+    { name: 'module.health_changed', ...identity, health: 'Unhealthy', previousHealth: 'Healthy' },
   ])
   // Without declared checks, the health endpoint is the only check.
   const check = { name: 'health', status: 'Unhealthy', description: 'The health endpoint does not respond.' }

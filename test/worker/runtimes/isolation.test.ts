@@ -25,8 +25,8 @@ const accessDenied = { error: 'ERR_ACCESS_DENIED' }
 test('an instance can read only its image, and write only to its temporary folder', async () => {
   await using runtime = await localRuntime('process')
   const image = await pushFixture(runtime.registry, 'puppet')
-  const [one, two] = [await runtime.deploy(deploymentSpecOf(image)), await runtime.deploy(deploymentSpecOf(image))]
-  const evaluate = (expression: string) => evaluateInModule(runtime, one, expression)
+  const [a, b] = [await runtime.deploy(deploymentSpecOf(image)), await runtime.deploy(deploymentSpecOf(image))]
+  const evaluate = (expression: string) => evaluateInModule(runtime, a, expression)
   const fs = `(await import('node:fs'))`
   expect(await evaluate(`${fs}.readdirSync('.')`)).toEqual(['main.mjs'])
   expect(await evaluate(`${fs}.readFileSync('/etc/passwd', 'utf8')`)).toEqual(accessDenied)
@@ -37,7 +37,7 @@ test('an instance can read only its image, and write only to its temporary folde
   expect(await evaluate(`${fs}.writeFileSync(${ownFile}, 'kept') ?? ${fs}.readFileSync(${ownFile}, 'utf8')`)).toBe(
     'kept',
   )
-  const others: string = await evaluateInModule(runtime, two, ownFile)
+  const others: string = await evaluateInModule(runtime, b, ownFile)
   expect(await evaluate(`${fs}.writeFileSync(${JSON.stringify(others)}, '')`)).toEqual(accessDenied)
   expect(await evaluate(`${fs}.symlinkSync('/etc/passwd', ${ownFile} + 'b')`)).toEqual(accessDenied)
 })

@@ -69,14 +69,14 @@ test('sets log group, tags, limits and role of a function', async ({ fixtures })
 
 test('keeps the previous release when it deploys another one', async ({ fixtures }) => {
   const { runtime } = fixtures
-  const [one, two] = await twoSpecs(fixtures)
-  const before = await runtime.deploy(one)
-  const after = await runtime.deploy({ ...two, version: '2.0.0' })
-  expect([before.handle, after.handle]).toEqual(['mod-words:1', 'mod-words:2'])
-  expect(await lambdaResourcesOf(fixtures, before)).toEqual([one.id, one.digest])
-  expect(await lambdaResourcesOf(fixtures, after)).toEqual([two.id, two.digest])
-  expect(await runtime.deploy(one)).toEqual(before)
-  expect(await deploymentsOf(runtime)).toEqual([before, after])
+  const [spec, otherSpec] = await twoSpecs(fixtures)
+  const oldDeployment = await runtime.deploy(spec)
+  const newDeployment = await runtime.deploy({ ...otherSpec, version: '2.0.0' })
+  expect([oldDeployment.handle, newDeployment.handle]).toEqual(['mod-words:1', 'mod-words:2'])
+  expect(await lambdaResourcesOf(fixtures, oldDeployment)).toEqual([spec.id, spec.digest])
+  expect(await lambdaResourcesOf(fixtures, newDeployment)).toEqual([otherSpec.id, otherSpec.digest])
+  expect(await runtime.deploy(spec)).toEqual(oldDeployment)
+  expect(await deploymentsOf(runtime)).toEqual([oldDeployment, newDeployment])
 })
 
 test('waits while another process changes the function', async ({ fixtures }) => {
@@ -174,14 +174,14 @@ test.for(sampled(['after', 'before'] as const))(
         ...(await Promise.allSettled([killedRuntime().deploy(next)])),
       ]
       isComplete = results[0]?.status === 'fulfilled'
-      const [one, two] = [await runtime.deploy(spec), await runtime.deploy(next)]
-      expect(await lambdaResourcesOf(fixtures, one)).toEqual([spec.id, spec.digest])
-      expect(await lambdaResourcesOf(fixtures, two)).toEqual([next.id, next.digest])
+      const [deployment, nextDeployment] = [await runtime.deploy(spec), await runtime.deploy(next)]
+      expect(await lambdaResourcesOf(fixtures, deployment)).toEqual([spec.id, spec.digest])
+      expect(await lambdaResourcesOf(fixtures, nextDeployment)).toEqual([next.id, next.digest])
       expect(await versionsOf(fixtures)).toHaveLength(3)
       // Remove the newer release first, because unpublished changes may belong to it.
-      await runtime.remove(two, 0)
-      expect(await deploymentsOf(runtime)).toEqual([one])
-      await runtime.remove(one, 0)
+      await runtime.remove(nextDeployment, 0)
+      expect(await deploymentsOf(runtime)).toEqual([deployment])
+      await runtime.remove(deployment, 0)
       expect(await runtime.list()).toEqual([])
     }
     expect(limit).toBeGreaterThan(6)
@@ -190,7 +190,7 @@ test.for(sampled(['after', 'before'] as const))(
 
 test('keeps the previous release if Lambda cannot unpack an image', async ({ fixtures }) => {
   const { runtime, target, registry } = fixtures
-  const one = await deployWord(fixtures, 'one')
+  const deployment = await deployWord(fixtures, 'one')
   const brokenSpec = deploymentSpecOf(
     await pushProgram(registry, 'modules/words', 'broken', { labels: { is: 'broken' } }),
   )
@@ -203,7 +203,7 @@ test('keeps the previous release if Lambda cannot unpack an image', async ({ fix
   const message = expect.stringContaining('sha256:')
   await expect(runtime.deploy(brokenSpec)).rejects.toMatchObject({ problem: 'refused', message })
   target.putManifest = putManifest
-  expect(await runtime.list()).toContainEqual({ deployment: one, state: 'running', crashes: 0 })
+  expect(await runtime.list()).toContainEqual({ deployment, state: 'running', crashes: 0 })
   const next = await wordSpec(fixtures, 'next')
   expect(await lambdaResourcesOf(fixtures, await runtime.deploy(next))).toEqual([next.id, next.digest])
 })
@@ -236,42 +236,42 @@ const unpublished = async ({ runtime }: LambdaFixtures) =>
 
 test('removes one release, and with the last one the function and its images', async ({ fixtures }) => {
   const { runtime, target } = fixtures
-  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
-  await runtime.remove(one, 0)
-  await expect(readWord(runtime, one)).rejects.toMatchObject({ problem: 'unavailable' })
-  expect(await readWord(runtime, two)).toBe(`two ${two.id}`)
-  await runtime.remove(one, 0)
+  const [deployment, otherDeployment] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  await runtime.remove(deployment, 0)
+  await expect(readWord(runtime, deployment)).rejects.toMatchObject({ problem: 'unavailable' })
+  expect(await readWord(runtime, otherDeployment)).toBe(`two ${otherDeployment.id}`)
+  await runtime.remove(deployment, 0)
   expect(target.manifests.size).toBe(2)
-  await runtime.remove(two, 0)
-  await runtime.remove(two, 0)
+  await runtime.remove(otherDeployment, 0)
+  await runtime.remove(otherDeployment, 0)
   expect([await runtime.list(), target.manifests.size]).toEqual([[], 0])
 })
 
 test('tolerates a concurrent removal', async ({ fixtures }) => {
-  const one = await deployWord(fixtures, 'one')
+  const deployment = await deployWord(fixtures, 'one')
   const runtime = fixtures.another({}, async ({ method }, send) => {
-    if (method === 'DELETE') await fixtures.runtime.remove(one, 0)
+    if (method === 'DELETE') await fixtures.runtime.remove(deployment, 0)
     return send()
   })
-  await runtime.remove(one, 0)
+  await runtime.remove(deployment, 0)
   expect(await runtime.list()).toEqual([])
 })
 
 test('clears the environment when it removes the newest release first', async ({ fixtures }) => {
   const { runtime } = fixtures
-  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
-  await runtime.remove(two, 0)
+  const [deployment, otherDeployment] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  await runtime.remove(otherDeployment, 0)
   const latestConfiguration = await fixtures.client.send(
     new GetFunctionConfigurationCommand({ FunctionName: 'mod-words' }),
   )
   expect(latestConfiguration.Environment?.Variables ?? {}).toEqual({})
-  expect(await deploymentsOf(runtime)).toEqual([one])
-  await runtime.remove(one, 0)
+  expect(await deploymentsOf(runtime)).toEqual([deployment])
+  await runtime.remove(deployment, 0)
   expect(await runtime.list()).toEqual([])
 })
 
 test('waits while the function is being changed', async ({ fixtures }) => {
-  const [one, two] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
+  const [deployment, otherDeployment] = [await deployWord(fixtures, 'one'), await deployWord(fixtures, 'two')]
   fixtures.lambda.hold()
   const deploying = fixtures.another({ timeoutMs: 10 }).deploy(await wordSpec(fixtures, 'three'))
   await expect(deploying).rejects.toMatchObject({ problem: 'unavailable' })
@@ -284,15 +284,15 @@ test('waits while the function is being changed', async ({ fixtures }) => {
       if (method === 'PUT' && response.response.statusCode === 409) conflicts++
       return response
     })
-    .remove(two, 0)
+    .remove(otherDeployment, 0)
   await waitFor('the removal conflicts twice', async () => conflicts >= 2)
   await fixtures.lambda.release()
   await removing
-  expect(await deploymentsOf(fixtures.runtime)).toEqual([one])
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([deployment])
 })
 
 test('lists and removes a deployment that was never published', async ({ fixtures }) => {
-  const one = await deployWord(fixtures, 'one')
+  const published = await deployWord(fixtures, 'one')
   const failingRuntime = fixtures.another({}, async ({ method, path }, send) => {
     if (method === 'POST' && path.endsWith('/versions')) throw new Error('The worker is killed.')
     return send()
@@ -302,7 +302,7 @@ test('lists and removes a deployment that was never published', async ({ fixture
   const deployment = await unpublished(fixtures)
   expect(deployment).toMatchObject({ id: spec.id, handle: 'mod-words:$LATEST' })
   await fixtures.runtime.remove(deployment!, 0)
-  expect(await deploymentsOf(fixtures.runtime)).toEqual([one])
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([published])
   const other = await wordSpec(fixtures, 'alone', 'modules/alone')
   await expect(failingRuntime.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
   await fixtures.runtime.remove((await unpublished(fixtures))!, 0)
@@ -310,25 +310,25 @@ test('lists and removes a deployment that was never published', async ({ fixture
 })
 
 test('keeps the function for a deployment in progress when it removes the last release', async ({ fixtures }) => {
-  const one = await deployWord(fixtures, 'one')
+  const deployment = await deployWord(fixtures, 'one')
   const spec = await wordSpec(fixtures, 'two')
   const slowRuntime = fixtures.another({}, async ({ method, path }, send) => {
-    if (method === 'POST' && path.endsWith('/versions')) await fixtures.runtime.remove(one, 0)
+    if (method === 'POST' && path.endsWith('/versions')) await fixtures.runtime.remove(deployment, 0)
     return send()
   })
-  const two = await slowRuntime.deploy(spec)
-  expect(await lambdaResourcesOf(fixtures, two)).toEqual([spec.id, spec.digest])
-  expect(await deploymentsOf(fixtures.runtime)).toEqual([two])
+  const otherDeployment = await slowRuntime.deploy(spec)
+  expect(await lambdaResourcesOf(fixtures, otherDeployment)).toEqual([spec.id, spec.digest])
+  expect(await deploymentsOf(fixtures.runtime)).toEqual([otherDeployment])
 })
 
 test('creates a function again if it was deleted during a deployment', async ({ fixtures }) => {
-  const one = await deployWord(fixtures, 'one')
+  const deployment = await deployWord(fixtures, 'one')
   const spec = await wordSpec(fixtures, 'two')
   let isRemoved = false
   const slowRuntime = fixtures.another({}, async ({ method, path }, send) => {
     if (method === 'PUT' && path.endsWith('/code') && !isRemoved) {
       isRemoved = true
-      await fixtures.runtime.remove(one, 0)
+      await fixtures.runtime.remove(deployment, 0)
       await slowRuntime.deploy(spec)
     }
     return send()

@@ -66,21 +66,21 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
   test.skipIf(isMissing)('creates one deployment for repeated and concurrent requests', async () => {
     await using runtime = await localRuntime(mode)
     const spec = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
-    const [one, two] = await Promise.all([runtime.deploy(spec), runtime.deploy(spec)])
-    expect([two, await runtime.deploy(spec)]).toEqual([one, one])
-    await runtime.remove(one, 0)
+    const [deployment, otherDeployment] = await Promise.all([runtime.deploy(spec), runtime.deploy(spec)])
+    expect([otherDeployment, await runtime.deploy(spec)]).toEqual([deployment, deployment])
+    await runtime.remove(deployment, 0)
     expect(runtime.lines.filter(({ line }) => line.startsWith('puppet is up'))).toHaveLength(1)
   })
 
   test.skipIf(isSkipped)('separates two deployments of a module, which share its image', async () => {
     await using runtime = await localRuntime(mode)
     const image = await pushFixture(runtime.registry, 'puppet')
-    const [one, two] = [await runtime.deploy(deploymentSpecOf(image)), await runtime.deploy(deploymentSpecOf(image))]
-    await evaluateInModule(runtime, one, 'globalThis.name = "one"')
-    expect(await evaluateInModule(runtime, two, 'globalThis.name ?? "none"')).toBe('none')
-    await runtime.remove(one, 0)
-    expect(await evaluateInModule(runtime, two, `(await import('node:fs')).existsSync(process.argv[1])`)).toBe(true)
-    await runtime.remove(two, 0)
+    const [a, b] = [await runtime.deploy(deploymentSpecOf(image)), await runtime.deploy(deploymentSpecOf(image))]
+    await evaluateInModule(runtime, a, 'globalThis.name = "one"')
+    expect(await evaluateInModule(runtime, b, 'globalThis.name ?? "none"')).toBe('none')
+    await runtime.remove(a, 0)
+    expect(await evaluateInModule(runtime, b, `(await import('node:fs')).existsSync(process.argv[1])`)).toBe(true)
+    await runtime.remove(b, 0)
     expect(await runtime.unpacked()).toEqual([])
   })
 
@@ -246,14 +246,14 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     await using runtime = await localRuntime(mode)
     const marker = `marker-guard-${mode}-${process.pid}`
     const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(runtime.registry, 'puppet', [marker])))
-    const before = await processesWith(marker)
-    expect(before).not.toEqual([])
+    const processesBefore = await processesWith(marker)
+    expect(processesBefore).not.toEqual([])
     const [watchdog = 0] = await processesWith('read -r line', runtime.folder)
     process.kill(watchdog, 'SIGKILL')
     await waitUntilRunning(runtime, 1)
     expect(await evaluateInModule(runtime, deployment, '1 + 1')).toBe(2)
-    const after = await processesWith(marker)
-    expect(before.filter((id) => after.includes(id))).toEqual([])
+    const processesAfter = await processesWith(marker)
+    expect(processesBefore.filter((id) => processesAfter.includes(id))).toEqual([])
   })
 })
 

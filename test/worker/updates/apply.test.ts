@@ -47,11 +47,11 @@ function recordShifts(target: MemoryTarget): unknown[] {
 }
 
 test('identifies a release by version and digest, not by repository', () => {
-  const one = { version: '1.2.0', digest: digestOf('1'), repository: 'one.example.com/releases' }
-  expect(isSameRelease(one, { ...one, repository: 'two.example.com/releases' })).toBe(true)
+  const release = { version: '1.2.0', digest: digestOf('1'), repository: 'one.example.com/releases' }
+  expect(isSameRelease(release, { ...release, repository: 'two.example.com/releases' })).toBe(true)
   expect(isSameRelease({ version: '1.2.0' }, { version: '1.2.0' })).toBe(true)
-  for (const other of [{ ...one, version: '1.2.1' }, { ...one, digest: digestOf('2') }, { version: '1.2.0' }]) {
-    expect(isSameRelease(one, other)).toBe(false)
+  for (const other of [{ ...release, version: '1.2.1' }, { ...release, digest: digestOf('2') }, { version: '1.2.0' }]) {
+    expect(isSameRelease(release, other)).toBe(false)
   }
 })
 
@@ -172,7 +172,7 @@ test('waits for the release registry and changes nothing before it is reachable'
   await transact([patch(key, { set: { plan } })])
   await attempt(update, target.port)
   expect((await jobOf(update)).status).toBe('Running')
-  expect([target.whole, target.staged.size]).toEqual([older, 1])
+  expect([target.release, target.staged.size]).toEqual([older, 1])
   await transact([patch(key, { set: { plan: item?.['plan'] } })])
   expireLease()
   await expectAttempt(update, target, 'Completed')
@@ -189,10 +189,10 @@ describe('preflight', () => {
       { functions: { health: '', clusters: '', 'queue/batches': '', other: '' } },
       /has other functions: other\./,
     ],
-  ] as const)('does not stage a release that %s', async (_, wish, reason) => {
+  ] as const)('does not stage a release that %s', async (_, overrides, reason) => {
     const { older } = await newReleases()
     const target = new MemoryTarget(older)
-    const release = await released(`2.0.${count++}`, wish)
+    const release = await released(`2.0.${count++}`, overrides)
     const update = await queueUpdate({ action: 'apply', release, before: older })
     expect(await expectAttempt(update, target, 'Failed')).toMatch(reason)
     expect(target.staged.size).toBe(1)
@@ -218,7 +218,7 @@ describe('preflight', () => {
     const { target, update, older } = await newUpdate()
     target.serving = { version: '7.0.0' }
     await attempt(update, target.port)
-    expect(target.whole).toEqual({ version: '7.0.0' })
+    expect(target.release).toEqual({ version: '7.0.0' })
     expect(await jobOf(update)).toMatchObject({
       status: 'Failed',
       result: {
@@ -236,7 +236,7 @@ describe('preflight', () => {
     const { status, result } = await jobOf(update)
     expect([status, result?.output]).toEqual(['Failed', 'Another operation changes the platform.'])
     expect(await readUpdateState()).toMatchObject({ jobId: 'job_other', current: older })
-    expect([calls, target.whole, target.staged.size]).toEqual([[], older, 1])
+    expect([calls, target.release, target.staged.size]).toEqual([[], older, 1])
   })
 
   test.each([{}, { digest: digestOf('3') }, { repository: '127.0.0.1:9/platform/releases' }])(
@@ -324,7 +324,7 @@ test('keeps a version that was deployed during the update, without a share for t
   const changes = recordChanges(target)
   await attempt(update, target.port)
   expect(changes).toEqual(['stage', 'shift'])
-  expect([target.whole, target.shares]).toEqual([{ version: '7.0.0' }, [`${newer.version} 0`]])
+  expect([target.release, target.shares]).toEqual([{ version: '7.0.0' }, [`${newer.version} 0`]])
   expect((await jobOf(update)).result?.output).toMatch(/Version 7\.0\.0 serves\.$/)
 })
 

@@ -148,7 +148,7 @@ test('bakes for the configured time', async () => {
   await attempt(await queueUpdate({ action: 'rollback', release: older, before: newer }), target.port)
   // At the start, and after one second.
   expect(checks).toBe(2)
-  expect(target.whole).toEqual(older)
+  expect(target.release).toEqual(older)
 })
 
 test('fails a release with more errors than the old version used to have', async () => {

@@ -76,9 +76,9 @@ const countUsers = async () => (await query({ pk: usersOf(fixtures.caller.organi
 
 /** Signs in and returns the error code. Expects a rejected sign-in to create no user. */
 async function outcome(username = 'ada', secret = 'a password'): Promise<string> {
-  const before = await countUsers()
+  const countBefore = await countUsers()
   const code = await errorCodeOf(signIn({ username, password: secret }, newOrigin()))
-  if (code !== 'no error') expect(await countUsers()).toBe(before)
+  if (code !== 'no error') expect(await countUsers()).toBe(countBefore)
   return code
 }
 
@@ -335,9 +335,9 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
   test('limits the sign-ins that wait for a hanging directory, without affecting local ones', async () => {
     // The sign-in timeouts of six seconds elapse when the test aborts them.
     const timeouts: AbortController[] = []
-    const timeout = AbortSignal.timeout.bind(AbortSignal)
+    const originalTimeout = AbortSignal.timeout.bind(AbortSignal)
     vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
-      if (ms < 5500) return timeout(ms)
+      if (ms < 5500) return originalTimeout(ms)
       const controller = new AbortController()
       timeouts.push(controller)
       return controller.signal
@@ -388,9 +388,9 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     async (secret) => {
       respondWith(() => undefined)
       await directory()
-      const before = hostile.connections.length
+      const countBefore = hostile.connections.length
       expect(await outcome('ada', secret)).toBe('invalid_credentials')
-      expect(hostile.connections.length).toBe(before)
+      expect(hostile.connections.length).toBe(countBefore)
     },
   )
 })

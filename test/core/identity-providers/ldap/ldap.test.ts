@@ -225,13 +225,13 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     const dn = `cn=late,${groupsDn}`
     const fields = { roleMappings: [{ group: dn, role: 'ClusterAdmin' as const }] }
     await directory({ groupSearchBase: undefined }, { fields })
-    const before = await signInAs('grace')
+    const userBefore = await signInAs('grace')
     await client.add(dn, { objectClass: 'groupOfNames', cn: 'late', member: `uid=grace,${usersDn}` })
-    const during = await signInAs('grace')
+    const userDuring = await signInAs('grace')
     await client.del(dn)
-    const after = await signInAs('grace')
-    expect([before.roles, during.roles, after.roles]).toEqual([['Viewer'], ['ClusterAdmin'], ['Viewer']])
-    expect(new Set([before.id, during.id, after.id]).size).toBe(1)
+    const userAfter = await signInAs('grace')
+    expect([userBefore.roles, userDuring.roles, userAfter.roles]).toEqual([['Viewer'], ['ClusterAdmin'], ['Viewer']])
+    expect(new Set([userBefore.id, userDuring.id, userAfter.id]).size).toBe(1)
   })
 
   test.each([

@@ -157,12 +157,12 @@ const group = (fields: Partial<JobGroup>): JobGroup => ({
 })
 
 test('groups of several batches merge by their keys, failures first', () => {
-  const one = { groups: [group({ count: 2, clusterIds: ['c1'] }), group({ key: 'b', count: 9 })], pending: 1 }
-  const other = {
+  const firstBatch = { groups: [group({ count: 2, clusterIds: ['c1'] }), group({ key: 'b', count: 9 })], pending: 1 }
+  const secondBatch = {
     groups: [group({ key: 'c', status: 'Failed' }), group({ sample: 'x', clusterIds: ['c2', 'c1'] })],
     pending: 2,
   }
-  const { groups, pending } = mergeGroups([one, other])
+  const { groups, pending } = mergeGroups([firstBatch, secondBatch])
   expect(groups.map(({ key, count }) => `${key} ${count}`)).toEqual(['c 1', 'b 9', 'a 3'])
   expect([groups[2]?.clusterIds, groups[2]?.sample, pending]).toEqual([['c1', 'c2'], 'x', 3])
 })

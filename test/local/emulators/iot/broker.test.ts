@@ -38,10 +38,10 @@ async function serve(options: Partial<BrokerOptions> = {}) {
 
 test('a message reaches the subscribers of its topic, and presence events describe each connection', async () => {
   await using served = await serve()
-  using one = await openMqtt(served.url)
+  using client = await openMqtt(served.url)
   using other = await openMqtt(served.url)
-  expect(await Promise.all([one.connect('one'), other.connect('other')])).toEqual([0, 0])
-  expect(await Promise.all([one.subscribe('one'), other.subscribe('other')])).toEqual([[0], [0]])
+  expect(await Promise.all([client.connect('one'), other.connect('other')])).toEqual([0, 0])
+  expect(await Promise.all([client.subscribe('one'), other.subscribe('other')])).toEqual([[0], [0]])
   const dataPlane = await serveDataPlane(served.broker, 'key')
   for (const [key, topic] of [
     ['another', 'other'],
@@ -53,11 +53,11 @@ test('a message reaches the subscribers of its topic, and presence events descri
     client.destroy()
   }
   await dataPlane.close()
-  expect(await one.next()).toMatchObject({ cmd: 'publish', topic: 'one', payload: Buffer.from('one') })
+  expect(await client.next()).toMatchObject({ cmd: 'publish', topic: 'one', payload: Buffer.from('one') })
   other.send({ cmd: 'pingreq' })
   expect(await other.next()).toMatchObject({ cmd: 'pingresp' })
-  one.send({ cmd: 'disconnect' })
-  await one.closed
+  client.send({ cmd: 'disconnect' })
+  await client.closed
   const ofOne = served.events.filter(({ clientId }) => clientId === 'one')
   const session = ofOne[0]?.sessionIdentifier
   expect(ofOne).toMatchObject([
@@ -135,10 +135,10 @@ test('a second connection with the same client id closes the first one', async (
   using second = await openMqtt(served.url)
   expect([await first.connect('one'), await second.connect('one')]).toEqual([0, 0])
   await first.closed
-  const [one, closed, two] = served.events
-  expect([closed?.sessionIdentifier, closed?.disconnectReason]).toEqual([one?.sessionIdentifier, 'DUPLICATE_CLIENTID'])
-  expect(two).toMatchObject({ eventType: 'connected', clientId: 'one' })
-  expect(two?.versionNumber).toBeGreaterThan(closed?.versionNumber ?? 0)
+  const [start, end, next] = served.events
+  expect([end?.sessionIdentifier, end?.disconnectReason]).toEqual([start?.sessionIdentifier, 'DUPLICATE_CLIENTID'])
+  expect(next).toMatchObject({ eventType: 'connected', clientId: 'one' })
+  expect(next?.versionNumber).toBeGreaterThan(end?.versionNumber ?? 0)
   expect(served.broker.count()).toBe(1)
 })
 

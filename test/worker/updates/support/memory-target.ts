@@ -37,7 +37,7 @@ export class MemoryTarget {
   }
 
   /** The release that gets all traffic; undefined while traffic is split. */
-  get whole(): InstalledRelease | undefined {
+  get release(): InstalledRelease | undefined {
     return this.share === undefined ? this.serving : undefined
   }
 

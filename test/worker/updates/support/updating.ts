@@ -118,7 +118,7 @@ export async function expectEnd(
   expect([status, state.jobId]).toEqual([expected, undefined])
   const names = (await endEventsOf(queued)).map(({ name }) => name)
   const [serving, other] = expected === 'Completed' ? [release, before] : [before, release]
-  expect(target.whole).toMatchObject({ version: serving.version, digest: serving.digest })
+  expect(target.release).toMatchObject({ version: serving.version, digest: serving.digest })
   expect(state).toMatchObject({ current: serving, previous: other })
   if (expected === 'Completed') {
     expect(names).toEqual([action === 'apply' ? 'update.completed' : 'update.rolled_back', 'job.completed'])
