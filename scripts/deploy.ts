@@ -11,7 +11,7 @@ import { readSettings, rejectRemovalOfProtected, requireCertificateIn, type Sett
 import { readOutputs, runSst } from './deploy/sst.ts'
 
 const print = (line: string): void => console.log(line)
-const elapsed = (): string => `${(performance.now() / 1000).toFixed(1)} s`
+const duration = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 const progressOf = { deploy: 'Deploying', diff: 'Comparing', remove: 'Removing' } as const
 
 async function run(options: Options): Promise<void> {
@@ -43,7 +43,7 @@ async function useCapacity(region: string, stage: string): Promise<void> {
 async function build(stage: string, values: Settings['values']): Promise<void> {
   const count = await buildFunctions()
   await writeDeploymentDigest(functionsDir, stage, values)
-  print(`Built ${count} functions after ${elapsed()}.`)
+  print(`Built ${count} functions after ${duration()}.`)
 }
 
 async function printSummary({ action, stage }: Options, account: Account): Promise<void> {

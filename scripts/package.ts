@@ -52,7 +52,7 @@ async function readContents(): Promise<Map<string, string | Uint8Array>> {
   await buildAssets(dist)
   const paths = [
     ...sources().flatMap(({ path }) => (includedPaths.test(path) ? [path] : [])),
-    ...assetFiles.map((n) => `dist/${n}`),
+    ...assetFiles.map((file) => `dist/${file}`),
   ]
   const files = paths.map(async (path) => [path, await readFile(join(root, path))] as const)
   const contents = new Map<string, string | Uint8Array>([...(await Promise.all(files)), ...(await bundleQueues())])

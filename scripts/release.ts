@@ -18,7 +18,7 @@ import { publish, type Repository } from './release/publish.ts'
 import { findPublishedRelay, signRelay } from './release/relay.ts'
 
 const print = (line: string): void => console.log(line)
-const elapsed = (): string => `${(performance.now() / 1000).toFixed(1)} s`
+const duration = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 
 async function build(
   { version, releaseNotesUrl, minFrom }: Options,
@@ -31,7 +31,7 @@ async function build(
   const publicKeyPem = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
   const zips = await packFunctions(version, workFolder, [], publicKeyPem)
   const mebibytes = [...zips.values()].reduce((total, { length }) => total + length, 0) / 2 ** 20
-  print(`Built ${zips.size} functions after ${elapsed()}: ${mebibytes.toFixed(1)} MiB.`)
+  print(`Built ${zips.size} functions after ${duration()}: ${mebibytes.toFixed(1)} MiB.`)
   const program = await readFile(join(workFolder, relayFile))
   const relay = signRelay(program, key, await findPublishedRelay(destination, tagOf(version)))
   return artifactOf({ version, createdAt, releaseNotesUrl, relay, ...(minFrom !== undefined && { minFrom }) }, zips)
@@ -49,7 +49,7 @@ async function release(options: Options, workFolder: string): Promise<void> {
   const isNew = repository
     ? await publish(repository, artifact, key)
     : await publishToFolder(output ?? '', artifact, key, join(workFolder, 'registry'))
-  print(`${destination}:${tag} ${isNew ? 'was published' : 'was already published'}: ${digest}, after ${elapsed()}.`)
+  print(`${destination}:${tag} ${isNew ? 'was published' : 'was already published'}: ${digest}, after ${duration()}.`)
   print(nextStep(options, artifact))
 }
 

@@ -50,10 +50,10 @@ async function takeReadmePicture(page: Page, name: string): Promise<void> {
 }
 
 async function takeAllScreenshots(browser: Browser, platform: PlatformProcess): Promise<void> {
-  const takeEach = async (list: readonly PortalPage[], user: NonNullable<View['as']>, ids?: SeedIds) => {
-    for (const it of list) {
-      const path = ids ? pathOf(it, ids) : String(it.path)
-      await visit(browser, platform.url, path, { as: user }, (page) => takeScreenshots(page, it.name))
+  const takeEach = async (pages: readonly PortalPage[], user: NonNullable<View['as']>, ids?: SeedIds) => {
+    for (const portalPage of pages) {
+      const path = ids ? pathOf(portalPage, ids) : String(portalPage.path)
+      await visit(browser, platform.url, path, { as: user }, (page) => takeScreenshots(page, portalPage.name))
     }
   }
   await takeEach(setupPages, 'anonymous')

@@ -53,9 +53,9 @@ const policyOf = (Statement: Statement[]): Policy => ({ Version: '2012-10-17', S
 function pack(statements: readonly Statement[]): Policy[] {
   const policies: Policy[] = []
   for (const statement of statements) {
-    const last = policies.at(-1)
-    const longer = policyOf([...(last?.Statement ?? []), statement])
-    if (last !== undefined && JSON.stringify(longer).length <= maxPolicyLength) last.Statement.push(statement)
+    const policy = policies.at(-1)
+    const longer = policyOf([...(policy?.Statement ?? []), statement])
+    if (policy !== undefined && JSON.stringify(longer).length <= maxPolicyLength) policy.Statement.push(statement)
     else policies.push(policyOf([statement]))
   }
   return policies

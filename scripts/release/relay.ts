@@ -20,8 +20,9 @@ export function signRelay(file: Uint8Array, privateKeyPem: string, published?: R
 const maxDocumentBytes = 256 * 1024
 
 /** Finds the signed relay of a release in a repository or a folder; undefined if there is none. */
-export async function findPublishedRelay(place: Repository | string, tag: string): Promise<RelayProgram | undefined> {
-  const document = typeof place === 'string' ? await readFromFolder(place, tag) : await readFromRepository(place, tag)
+export async function findPublishedRelay(source: Repository | string, tag: string): Promise<RelayProgram | undefined> {
+  const document =
+    typeof source === 'string' ? await readFromFolder(source, tag) : await readFromRepository(source, tag)
   return document && ReleaseDocument.safeParse(JSON.parse(document.toString())).data?.relay
 }
 

@@ -98,13 +98,13 @@ export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<
   const deployment = await startDeployment(stack)
   const { call, clusterId } = deployment
   await until(async () => (await call(`/api/v1/clusters/${clusterId}`)).status === 'Healthy', 500)
-  const times: number[] = []
+  const latenciesMs: number[] = []
   for (const _ of range(isQuick ? 5 : 20)) {
     // Lets the relay become idle, because it sends heartbeats more often after a job.
     await delay(isQuick ? 1000 : 5000)
-    times.push(await completionMs(deployment))
+    latenciesMs.push(await completionMs(deployment))
   }
-  const sorted = times.toSorted((a, b) => a - b)
+  const sorted = latenciesMs.toSorted((a, b) => a - b)
   const [p50, p95] = [percentile(sorted, 0.5), percentile(sorted, 0.95)]
   yield {
     title: 'Deployed configuration, default settings, real relay: submission to completion of `true`',

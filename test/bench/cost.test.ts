@@ -10,7 +10,7 @@ import {
   plus,
   quantitiesOf,
   readInputs,
-  times,
+  multiply,
 } from './cost/model.ts'
 
 // Retried, because caches may expire during a slow run.
@@ -64,7 +64,7 @@ test('computes the quantities of a flow', () => {
 })
 
 test('sums quantities times prices by service', () => {
-  const quantities = plus({ writeUnits: 2_000_000 }, times({ writeUnits: 500_000, metrics: 6 }, 2))
+  const quantities = plus({ writeUnits: 2_000_000 }, multiply({ writeUnits: 500_000, metrics: 6 }, 2))
   expect(costOf(quantities, inputs)).toBeCloseTo(3 * 0.625 + 12 * 0.3, 10)
   expect([...costByService(quantities, inputs).keys()]).toEqual(['logs and metrics', 'table'])
 })

@@ -59,30 +59,30 @@ const selector = 'env=prod,tier in (web,api),!legacy'
 
 /** Requests that read all clusters. Their limits are in proportion to the number of clusters. */
 function selections(accessToken: string, count: number): Page[] {
-  const times = count / 10_000
-  const limits = { position: `of ${count}`, maxReadUnits: 1500 * times, maxMs: 1000 * times }
+  const factor = count / 10_000
+  const limits = { position: `of ${count}`, maxReadUnits: 1500 * factor, maxMs: 1000 * factor }
   const query = `selector=${encodeURIComponent(selector)}`
   const resolve = { list: 'POST /targets/resolve', body: { target: { selector } } }
   return [
     {
-      ...page('clusters', `/clusters?${query}&pageSize=20`, accessToken, 12 * times),
+      ...page('clusters', `/clusters?${query}&pageSize=20`, accessToken, 12 * factor),
       ...limits,
       list: 'GET /clusters?selector=',
     },
     {
-      ...page('clusters', `/clusters?${query}&status=Healthy`, accessToken, 15 * times),
+      ...page('clusters', `/clusters?${query}&status=Healthy`, accessToken, 15 * factor),
       ...limits,
       list: 'GET /clusters?selector=&status=',
     },
-    { ...page('clusters', '/clusters/labels', accessToken, 12 * times), ...limits },
+    { ...page('clusters', '/clusters/labels', accessToken, 12 * factor), ...limits },
     ...['name', '-site', 'status'].map((sort) => ({
-      ...page('clusters', `/clusters?sort=${sort}&page=50&pageSize=100`, accessToken, 12 * times),
+      ...page('clusters', `/clusters?sort=${sort}&page=50&pageSize=100`, accessToken, 12 * factor),
       ...limits,
       list: `GET /clusters?sort=${sort}`,
     })),
-    { ...page('clusters', '/targets/resolve', accessToken, 12 * times), ...limits, ...resolve },
+    { ...page('clusters', '/targets/resolve', accessToken, 12 * factor), ...limits, ...resolve },
     {
-      ...page('clusters', '/targets/resolve', accessToken, 12 * times),
+      ...page('clusters', '/targets/resolve', accessToken, 12 * factor),
       ...limits,
       list: 'POST /targets/resolve, all, with status',
       body: { target: { all: true }, includeStatus: true },
@@ -99,9 +99,9 @@ function pages(
   maxCalls: number,
   hasOffsets = maxCalls === 2,
 ): Page[] {
-  const last = Math.ceil(count / pageSize)
+  const lastPage = Math.ceil(count / pageSize)
   const middleCalls = hasOffsets ? maxCalls : maxCalls - 1 + Math.ceil(count / 7500)
-  const positions = { first: 1, middle: Math.ceil(last / 2), last }
+  const positions = { first: 1, middle: Math.ceil(lastPage / 2), last: lastPage }
   return Object.entries(positions).map(([position, number]) => ({
     ...page(functionName, path, accessToken, position === 'middle' ? middleCalls : maxCalls),
     position,
@@ -121,16 +121,16 @@ async function sectionFor(all: readonly Page[]): Promise<Section> {
     const { result, usage } = await metered(read)
     const { items } = expectSuccess(result).json
     if (items?.length === 0) throw new Error(`${path} is empty.`)
-    const milliseconds: number[] = []
+    const timesMs: number[] = []
     for (const _ of range(9)) {
       const startedAtMs = performance.now()
       await read()
-      milliseconds.push(performance.now() - startedAtMs)
+      timesMs.push(performance.now() - startedAtMs)
     }
-    times[`${list} ${position}`] = spread(milliseconds).median
-    rows.push([list, position, storeCallsOf(usage), usage.readUnits, spread(milliseconds).median, result.bytes.length])
+    times[`${list} ${position}`] = spread(timesMs).median
+    rows.push([list, position, storeCallsOf(usage), usage.readUnits, spread(timesMs).median, result.bytes.length])
     goals.push(atMost(`${list}, ${position}: store calls`, storeCallsOf(usage), maxCalls))
-    if (maxMs !== undefined) goals.push(target(atMost(`${list}, ${position}: ms`, spread(milliseconds).median, maxMs)))
+    if (maxMs !== undefined) goals.push(target(atMost(`${list}, ${position}: ms`, spread(timesMs).median, maxMs)))
     if (maxReadUnits !== undefined)
       goals.push(atMost(`${list}, ${position}: read units`, usage.readUnits, maxReadUnits))
   }

@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { type Author, startAuthor } from './support/author.ts'
 
 const run = promisify(execFile)
-const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const pathOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const readJson = async (...path: string[]) => JSON.parse(await readFile(join(...path), 'utf8'))
 
 async function imageIn(folder: string) {
@@ -68,7 +68,7 @@ describe('a new module', () => {
   })
 
   test.runIf(isLong)('has no type errors', async () => {
-    const compilation = await run(at('node_modules/.bin/tsc'), ['-p', author.module]).catch((error) => error)
+    const compilation = await run(pathOf('node_modules/.bin/tsc'), ['-p', author.module]).catch((error) => error)
     expect(compilation.stdout).toBe('')
   })
 
@@ -102,12 +102,12 @@ describe('a build', () => {
   test.runIf(isLong)('is reproducible in any folder', async () => {
     const digestOf = async (folder: string) =>
       (await author.plat.json(['module', 'build', '--dir', folder])).digest as string
-    const first = await digestOf('greeting')
+    const firstDigest = await digestOf('greeting')
     await cp(author.module, join(author.folder, 'elsewhere/copy'), { recursive: true })
-    expect(await digestOf('greeting')).toBe(first)
-    expect(await digestOf('elsewhere/copy')).toBe(first)
+    expect(await digestOf('greeting')).toBe(firstDigest)
+    expect(await digestOf('elsewhere/copy')).toBe(firstDigest)
     await author.change('src/main.ts', 'The module is running', 'There I was')
-    expect(await digestOf('greeting')).not.toBe(first)
+    expect(await digestOf('greeting')).not.toBe(firstDigest)
   })
 
   test('updates only the generated fields of the manifest and keeps its formatting', async () => {

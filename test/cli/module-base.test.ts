@@ -50,7 +50,7 @@ test('an image with a base image is complete in its folder and can be pushed', a
     Labels: { vendor: 'tests', 'org.platform.module.id': 'greeting' },
   })
 
-  const other = await author.plat.run([
+  const run = await author.plat.run([
     'module',
     'build',
     '--dir',
@@ -59,7 +59,7 @@ test('an image with a base image is complete in its folder and can be pushed', a
     otherPlatform,
     ...baseOptions,
   ])
-  expect([other.exitCode, other.err]).toEqual([1, expect.stringMatching(`built for .* module for ${otherPlatform}`)])
+  expect([run.exitCode, run.err]).toEqual([1, expect.stringMatching(`built for .* module for ${otherPlatform}`)])
 
   const missingBaseOptions = ['--from', `${registry.host}/library/node:25`]
   const { exitCode, err } = await author.plat.run(['module', 'build', '--dir', 'greeting', ...missingBaseOptions])

@@ -45,8 +45,8 @@ test('installs, shows and uninstalls a catalog module by version', async () => {
 
   const reinstall = await plat.run(['module', 'install', 'hello'])
   expect([reinstall.exitCode, reinstall.err]).toEqual([1, expect.stringContaining('(module_already_installed)')])
-  const other = await plat.run(['module', 'install', 'hello', '--version', '9.9.9'])
-  expect([other.exitCode, other.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
+  const otherRun = await plat.run(['module', 'install', 'hello', '--version', '9.9.9'])
+  expect([otherRun.exitCode, otherRun.err]).toEqual([1, expect.stringContaining('(version_not_available)')])
 
   const uninstallation = await plat.run(['module', 'uninstall', 'hello'])
   expect(uninstallation).toMatchObject({ exitCode: 0, out: 'ModuleUninstall Completed: The module is uninstalled.\n' })

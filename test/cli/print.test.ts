@@ -256,16 +256,16 @@ test.each([
   ['a tab and text', '\tΩ🎉', '\tΩ🎉'],
 ])('in a terminal, output with %s is safe, however it is split', (_, original, expected) => {
   const bytes = Buffer.from(original)
-  for (let at = 0; at <= bytes.length; at++) {
+  for (let index = 0; index <= bytes.length; index++) {
     const text = new TerminalText({ hasColor: true })
-    const shownText = text.next(bytes.subarray(0, at)) + text.next(bytes.subarray(at)) + text.end()
-    if (at === 0) expect(shownText).toBe(expected)
+    const shownText = text.next(bytes.subarray(0, index)) + text.next(bytes.subarray(index)) + text.end()
+    if (index === 0) expect(shownText).toBe(expected)
     expect(stripVTControlCharacters(shownText)).toBe(stripVTControlCharacters(expected))
     // oxlint-disable-next-line no-control-regex -- the beginning of a colour
     expect(shownText.replaceAll(/\u001b\[[\d;]+m/g, '')).not.toMatch(/(?![\n\t])\p{Cc}/u)
   }
-  const plain = new TerminalText({ hasColor: false })
-  expect(plain.next(bytes) + plain.end()).not.toMatch(/(?![\n\t])\p{Cc}/u)
+  const plainText = new TerminalText({ hasColor: false })
+  expect(plainText.next(bytes) + plainText.end()).not.toMatch(/(?![\n\t])\p{Cc}/u)
 })
 
 test.each([

@@ -62,10 +62,10 @@ test('stores a session readable only by its owner, without the password', async 
 test('exits with 1 for a wrong password, or before the setup, and stores nothing', async () => {
   const message = `The platform is not set up yet. Open ${proxy.url} in a browser.\n`
   expect(beforeSetup).toMatchObject({ exitCode: 1, err: message })
-  const other = plat.with({ XDG_CONFIG_HOME: join(folder, 'other'), PLAT_PASSWORD: 'wrong' })
-  const { exitCode, err } = await other.run(['login', '--username', 'unknown'])
+  const otherPlat = plat.with({ XDG_CONFIG_HOME: join(folder, 'other'), PLAT_PASSWORD: 'wrong' })
+  const { exitCode, err } = await otherPlat.run(['login', '--username', 'unknown'])
   expect([exitCode, err.includes('invalid_credentials')]).toEqual([1, true])
-  expect((await other.run(['whoami'])).exitCode).toBe(3)
+  expect((await otherPlat.run(['whoami'])).exitCode).toBe(3)
 })
 
 test('logout ends the session on the platform', async () => {
@@ -119,12 +119,12 @@ test.each([
 
 test('concurrent processes renew a session once', async () => {
   await changeSession({ expiresAtMs: 0 })
-  const others = 2
+  const otherCount = 2
   const holdUntil = waitFor('the other processes to wait or renew', async () => {
-    return (await countWaiting()) === others || countRequests('POST /api/v1/auth/refresh') > others
+    return (await countWaiting()) === otherCount || countRequests('POST /api/v1/auth/refresh') > otherCount
   })
   proxy.inject('POST /api/v1/auth/refresh', { holdUntil })
-  const ended = await Promise.all(Array.from({ length: 1 + others }, () => plat.run(['whoami'])))
+  const ended = await Promise.all(Array.from({ length: 1 + otherCount }, () => plat.run(['whoami'])))
   expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
   expect(countRequests('POST /api/v1/auth/refresh')).toBe(1)
   await changeSession({ expiresAtMs: 0 })
@@ -201,16 +201,16 @@ test('adopts the session of an earlier version, also in two processes at once', 
 })
 
 test('keeps contexts apart: each has a server and a session, and tokens are sent only to that server', async () => {
-  await using other = await startProxy(proxy.url)
-  const { exitCode, err } = await plat.with({ PLAT_SERVER: other.url }).run(['whoami'])
+  await using otherProxy = await startProxy(proxy.url)
+  const { exitCode, err } = await plat.with({ PLAT_SERVER: otherProxy.url }).run(['whoami'])
   expect([exitCode, err.includes(proxy.url)]).toEqual([3, true])
   const shell = plat.with({ PLAT_SERVER: undefined })
-  await shell.prints(['context', 'add', 'other', '--server', other.url])
+  await shell.prints(['context', 'add', 'other', '--server', otherProxy.url])
   const refusedCommands = [
-    [2, `belongs to ${other.url}`, 'context add other --server', proxy.url],
-    [2, `belongs to ${other.url}`, 'login --context other --server', proxy.url],
+    [2, `belongs to ${otherProxy.url}`, 'context add other --server', proxy.url],
+    [2, `belongs to ${otherProxy.url}`, 'login --context other --server', proxy.url],
     [2, '"../x" is not a name', 'context use', '../x'],
-    [3, `Not signed in to ${other.url}. Run: plat login --context other\n`, '--context other', 'whoami'],
+    [3, `Not signed in to ${otherProxy.url}. Run: plat login --context other\n`, '--context other', 'whoami'],
     [3, 'See: plat context list', 'whoami --context', 'nowhere'],
     [3, 'There is no context nowhere.', 'cluster --context nowhere', 'list'],
   ] as const
@@ -220,26 +220,26 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
   )
   const runWithoutName = await shell.with({ PLAT_TOKEN: 'plat_wrong', PLAT_CONTEXT: 'other' }).run(['whoami'])
   expect([runWithoutName.exitCode, runWithoutName.err.includes('Set PLAT_SERVER')]).toEqual([2, true])
-  expect(other.requests).toEqual([])
+  expect(otherProxy.requests).toEqual([])
 
   // The server of a sign-in selects the context, and the sign-in makes it current.
   expect(
-    await shell.run(['login', '--server', other.url, '--username', 'ada', '--password-stdin'], password),
+    await shell.run(['login', '--server', otherProxy.url, '--username', 'ada', '--password-stdin'], password),
   ).toMatchObject({
-    err: `Signed in to ${other.url} as ada. Context: other.\n`,
+    err: `Signed in to ${otherProxy.url} as ada. Context: other.\n`,
   })
   expect(statSync(file('contexts/other.json')).mode & 0o777).toBe(0o600)
   await shell.with({ PLAT_TOKEN: 'plat_wrong', PLAT_SERVER: proxy.url }).prints(['whoami', '--context', 'other'])
-  expect(other.requests).toContain('GET /api/v1/auth/me')
+  expect(otherProxy.requests).toContain('GET /api/v1/auth/me')
   const list = await shell.prints(['context', 'list'])
   expect(list).toMatch(
-    new RegExp(`^- +default +${proxy.url} +ada +Signed in\n\\* +other +${other.url} +ada +Signed in$`, 'm'),
+    new RegExp(`^- +default +${proxy.url} +ada +Signed in\n\\* +other +${otherProxy.url} +ada +Signed in$`, 'm'),
   )
   const shownContext = await shell.json(['context', 'show'])
   expect(shownContext).toEqual({
     name: 'other',
     current: true,
-    server: other.url,
+    server: otherProxy.url,
     username: 'ada',
     status: 'Signed in',
   })
@@ -292,7 +292,7 @@ test.skipIf(noTls !== '')(`explains why a platform cannot be reached, and exits 
   const stoppedProxy = await startProxy(proxy.url)
   await stoppedProxy[Symbol.asyncDispose]()
   await using tls = await startTlsFront(proxy.url)
-  await using silent = await startServer(() => new Promise(() => {}))
+  await using silentServer = await startServer(() => new Promise(() => {}))
   const messageFor = async (server: string): Promise<string> => {
     const failedRequest = anonymousClient(server, { retrySeconds: 0, responseTimeoutSeconds: 0.3 }).GET(
       '/api/v1/auth/me',
@@ -308,7 +308,7 @@ test.skipIf(noTls !== '')(`explains why a platform cannot be reached, and exits 
   expect(await messageFor(proxy.url.replace('http:', 'https:'))).toMatch(
     /: the TLS handshake failed \(EPROTO\)\. Check the port/,
   )
-  expect(await messageFor(silent.url)).toMatch(/\(No complete response within 0\.3 s\.\)\. Check the address/)
+  expect(await messageFor(silentServer.url)).toMatch(/\(No complete response within 0\.3 s\.\)\. Check the address/)
   const explained = unreachableMessage(new URL(proxy.url), new ProxyError('the proxy p refuses; check its settings'))
   expect(explained).toBe(`No response from ${proxy.url}: the proxy p refuses; check its settings.`)
 })
@@ -348,8 +348,8 @@ test('opens the portal at a resource, without a shell, or prints the address', a
 test.runIf(isLong)('exits with 4 without a response', async () => {
   const stoppedProxy = await startProxy(proxy.url)
   await stoppedProxy[Symbol.asyncDispose]()
-  const unreachable = plat.with({ PLAT_SERVER: stoppedProxy.url, PLAT_TOKEN: 'any' })
-  expect(await unreachable.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('ECONNREFUSED') })
+  const cli = plat.with({ PLAT_SERVER: stoppedProxy.url, PLAT_TOKEN: 'any' })
+  expect(await cli.run(['whoami'])).toMatchObject({ exitCode: 4, err: expect.stringContaining('ECONNREFUSED') })
 })
 
 test.runIf(isLong)('finds and lists clusters on every page', async () => {

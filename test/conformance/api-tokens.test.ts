@@ -7,8 +7,8 @@ import { test } from './support/test.ts'
 const path = '/api/v1/users/me/tokens'
 const mePath = '/api/v1/auth/me'
 
-async function newToken(platform: Platform, { client }: TestUser, rest: object = {}) {
-  const token = expectStatus(await client.post(path, { name: platform.newName(), ...rest }), 201)
+async function newToken(platform: Platform, { client }: TestUser, fields: object = {}) {
+  const token = expectStatus(await client.post(path, { name: platform.newName(), ...fields }), 201)
   return { ...token, client: platform.anonymous.withToken(token.token) }
 }
 

@@ -79,8 +79,8 @@ test('no operation changes or removes an audit entry', async ({ platform, admin 
   const [entry] = expectStatus(await admin.get(path), 200).items
   for (const method of ['PUT', 'PATCH', 'DELETE']) {
     expectStatus(await admin.send(method, path), 405, 'method_not_allowed')
-    for (const place of [`${path}/${entry.id}`, `${path}/${entry.seq}`]) {
-      expectStatus(await admin.send(method, place), 404, 'route_not_found')
+    for (const entryPath of [`${path}/${entry.id}`, `${path}/${entry.seq}`]) {
+      expectStatus(await admin.send(method, entryPath), 404, 'route_not_found')
     }
   }
 })

@@ -59,11 +59,11 @@ test('rotates the refresh token on every refresh', async ({ platform }) => {
 
 test('ends only the session of a reused refresh token', async ({ platform }) => {
   const { anonymous } = platform
-  const [{ refreshToken: first }, { refreshToken: other }] = [await platform.signIn(), await platform.signIn()]
-  const { refreshToken: second } = expectStatus(await refresh(anonymous, first), 200)
-  await expectRevoked(anonymous, first)
-  await expectRevoked(anonymous, second)
-  expectStatus(await refresh(anonymous, other), 200)
+  const [{ refreshToken: token }, { refreshToken: otherToken }] = [await platform.signIn(), await platform.signIn()]
+  const { refreshToken: newToken } = expectStatus(await refresh(anonymous, token), 200)
+  await expectRevoked(anonymous, token)
+  await expectRevoked(anonymous, newToken)
+  expectStatus(await refresh(anonymous, otherToken), 200)
 })
 
 test('at most one of 16 concurrent refreshes succeeds, and its token is revoked', async ({ platform }) => {
@@ -106,10 +106,10 @@ test('lists sessions, newest first, and marks the current one', async ({ platfor
 
 test('ends one session and keeps the others', async ({ platform }) => {
   const user = await platform.newUser('Viewer')
-  const other = await platform.signIn(user)
+  const otherTokens = await platform.signIn(user)
   const otherSession = (await sessionsOf(user, 2)).find(({ isCurrent }) => !isCurrent)
   expectStatus(await user.client.delete(`${sessionsPath}/${otherSession.id}`), 204)
-  await expectRevoked(platform.anonymous, other.refreshToken)
+  await expectRevoked(platform.anonymous, otherTokens.refreshToken)
   expectStatus(await user.client.delete(`${sessionsPath}/${otherSession.id}`), 404, 'session_not_found')
   await sessionsOf(user, 1)
   expectStatus(await refresh(platform.anonymous, user.tokens.refreshToken), 200)
@@ -118,10 +118,10 @@ test('ends one session and keeps the others', async ({ platform }) => {
 test('ends all other sessions when the password changes', async ({ platform }) => {
   const user = await platform.newUser('Viewer')
   const { username, password: currentPassword } = user
-  const other = await platform.signIn(user)
+  const otherTokens = await platform.signIn(user)
   const newPassword = `${currentPassword} and more`
   expectStatus(await user.client.put(passwordPath, { currentPassword, newPassword }), 204)
-  await expectRevoked(platform.anonymous, other.refreshToken)
+  await expectRevoked(platform.anonymous, otherTokens.refreshToken)
   expectStatus(await refresh(platform.anonymous, user.tokens.refreshToken), 200)
   expect((await sessionsOf(user, 1))[0].isCurrent).toBe(true)
   const oldCredentials = { username, password: currentPassword }

@@ -11,25 +11,25 @@ test('replays the first response for the same key and body', async ({ platform, 
   const { id: clusterId } = await platform.newCluster()
   const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname' } }
   const headers = keyed(randomUUID())
-  const first = await admin.post('/api/v1/jobs', job, headers)
-  const { id } = expectStatus(first, 202)
+  const firstResponse = await admin.post('/api/v1/jobs', job, headers)
+  const { id } = expectStatus(firstResponse, 202)
   expectStatus(await admin.post(`/api/v1/jobs/${id}/cancel`), 202)
-  const second = await admin.post('/api/v1/jobs', job, headers)
-  expect(expectStatus(second, 202)).toEqual(first.body)
-  expect([isReplayed(first), isReplayed(second)]).toEqual([false, true])
+  const secondResponse = await admin.post('/api/v1/jobs', job, headers)
+  expect(expectStatus(secondResponse, 202)).toEqual(firstResponse.body)
+  expect([isReplayed(firstResponse), isReplayed(secondResponse)]).toEqual([false, true])
   // The repeated request created no second job.
   expectStatus(await admin.delete(`${clustersPath}/${clusterId}`), 204)
 })
 
 test('rejects a key with another body or operation', async ({ platform, admin }) => {
-  const [name, other] = [platform.newName(), platform.newName()]
+  const [name, otherName] = [platform.newName(), platform.newName()]
   const headers = keyed(randomUUID())
   const { id } = expectStatus(await admin.post('/api/v1/sites', { name }, headers), 201)
   platform.removeLater(admin, `/api/v1/sites/${id}`)
-  expectStatus(await admin.post('/api/v1/sites', { name: other }, headers), 422, 'idempotency_key_reused')
-  const register = { name: other, type: 'Hypervisor' }
+  expectStatus(await admin.post('/api/v1/sites', { name: otherName }, headers), 422, 'idempotency_key_reused')
+  const register = { name: otherName, type: 'Hypervisor' }
   expectStatus(await admin.post(clustersPath, register, headers), 422, 'idempotency_key_reused')
-  const created = expectStatus(await admin.post('/api/v1/sites', { name: other }), 201)
+  const created = expectStatus(await admin.post('/api/v1/sites', { name: otherName }), 201)
   expectStatus(await admin.delete(`/api/v1/sites/${created.id}`), 204)
 })
 

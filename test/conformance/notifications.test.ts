@@ -36,7 +36,7 @@ const removeCluster = async (platform: Platform, { clusterId }: Relay) =>
   expectStatus(await (await platform.tenant).client.delete(`/api/v1/clusters/${clusterId}`), 204)
 
 test('notifies only the submitter of a failed job', async ({ platform }) => {
-  const [user, other] = [await newMember(platform), await newMember(platform)]
+  const [user, otherUser] = [await newMember(platform), await newMember(platform)]
   const relay = await newRelay(platform)
   expect((await page(user)).items).toEqual([])
   const notification = await failedJob(platform, user, relay)
@@ -44,8 +44,8 @@ test('notifies only the submitter of a failed job', async ({ platform }) => {
   expect(notification.title.length).toBeGreaterThan(0)
   expect(Date.parse(notification.createdAt)).toBeGreaterThan(0)
   // Notifications keep their order: once the one of a later job exists, no earlier one is missing.
-  const second = await failedJob(platform, other, relay)
-  expect((await page(other)).items).toEqual([second])
+  const secondJob = await failedJob(platform, otherUser, relay)
+  expect((await page(otherUser)).items).toEqual([secondJob])
   expect((await page(user)).items).toEqual([notification])
   await removeCluster(platform, relay)
 })

@@ -24,10 +24,10 @@ test('every list rejects a page or page size out of range and names it', async (
 test('every list defaults to 20 items and is empty after the last page', async ({ platform, admin }) => {
   for (const { template } of pagedLists(platform.contract)) {
     if (template.includes('{')) continue
-    const first = expectStatus(await admin.get(template), 200)
-    expect([first.page, first.pageSize], template).toEqual([1, 20])
-    expect(first.items.length, template).toBeLessThanOrEqual(20)
-    expect(first.totalCount, template).toBeGreaterThanOrEqual(first.items.length)
+    const firstPage = expectStatus(await admin.get(template), 200)
+    expect([firstPage.page, firstPage.pageSize], template).toEqual([1, 20])
+    expect(firstPage.items.length, template).toBeLessThanOrEqual(20)
+    expect(firstPage.totalCount, template).toBeGreaterThanOrEqual(firstPage.items.length)
     const pageBeyondEnd = expectStatus(await admin.get(`${template}?page=1000000&pageSize=100`), 200)
     expect([pageBeyondEnd.items, pageBeyondEnd.page, pageBeyondEnd.pageSize], template).toEqual([[], 1_000_000, 100])
   }

@@ -74,13 +74,13 @@ test('saves, lists and removes filters unchanged', async ({ platform }) => {
   const filter = { status: 'Offline', nested: { list: [1, 0.5, null, true, 'Ω 💥'] }, constructor: '' }
   const savedFilter = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'clusters', filter }), 201)
   expect([savedFilter.name, savedFilter.context, savedFilter.filter]).toEqual(['mine', 'clusters', filter])
-  const second = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'jobs', filter: {} }), 201)
-  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([second, savedFilter])
+  const secondFilter = expectStatus(await client.post(filtersPath, { name: 'mine', context: 'jobs', filter: {} }), 201)
+  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([secondFilter, savedFilter])
   expect(expectStatus(await other.get(filtersPath), 200).items).toEqual([])
   expectStatus(await other.delete(`${filtersPath}/${savedFilter.id}`), 404, 'filter_not_found')
   expectStatus(await client.delete(`${filtersPath}/${savedFilter.id}`), 204)
   expectStatus(await client.delete(`${filtersPath}/${savedFilter.id}`), 404, 'filter_not_found')
-  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([second])
+  expect(expectStatus(await client.get(filtersPath), 200).items).toEqual([secondFilter])
 })
 
 test('rejects an invalid filter', async ({ platform }) => {

@@ -19,9 +19,9 @@ import {
 
 const disabledWebhook = { url: 'https://hooks.example.com/conformance', events: ['platform.setup.*'], enabled: false }
 
-async function newWebhook(platform: Platform, rest: object = {}): Promise<any> {
+async function newWebhook(platform: Platform, fields: object = {}): Promise<any> {
   const admin = await platform.admin
-  const webhook = expectStatus(await admin.post(path, { ...disabledWebhook, ...rest }), 201)
+  const webhook = expectStatus(await admin.post(path, { ...disabledWebhook, ...fields }), 201)
   platform.removeLater(admin, `${path}/${webhook.id}`)
   return webhook
 }
@@ -100,14 +100,14 @@ const signatureHeaders = ({ headers }: ReceivedRequest) => ({
 deliveryTest('signs a test event with the secret of its webhook', async ({ tenant }) => {
   const { admin, receiver, newWebhook } = tenant
   const webhook = await newWebhook('/signed', ['platform.setup.*'])
-  const other = await newWebhook('/other', ['platform.setup.*'])
+  const otherWebhook = await newWebhook('/other', ['platform.setup.*'])
   const acceptedTest = expectStatus(await admin.post(`${path}/${webhook.id}/test`), 202)
   const [request] = await waitForRequests(receiver, '/signed', 1)
   assert(request !== undefined)
   const event: any = new Webhook(webhook.secret).verify(request.body, signatureHeaders(request))
   expect([event.specversion, event.type]).toEqual(['1.0', 'platform.webhook.tested'])
   expect(request.headers['webhook-id']).toBe(event.id)
-  expect(() => new Webhook(other.secret).verify(request.body, signatureHeaders(request))).toThrow()
+  expect(() => new Webhook(otherWebhook.secret).verify(request.body, signatureHeaders(request))).toThrow()
   expect(() => new Webhook(webhook.secret).verify(`${request.body} `, signatureHeaders(request))).toThrow()
   const finishedDelivery = await waitForDelivery(admin, webhook.id, ({ status }) => status === 'Delivered')
   expect([finishedDelivery.id, finishedDelivery.eventId, finishedDelivery.attempts.length]).toEqual([
@@ -221,16 +221,16 @@ deliveryTest('delivers nothing that happened while a webhook was disabled', asyn
   const { admin, receiver, newWebhook } = tenant
   const webhook = await newWebhook('/re-enabled', ['platform.cluster.registered'])
   expectStatus(await admin.patch(`${path}/${webhook.id}`, { enabled: false }), 200)
-  const { id: first } = await tenant.platform.newCluster()
+  const { id: firstId } = await tenant.platform.newCluster()
   await newWebhook('/control', ['platform.cluster.registered'])
-  const { id: second } = await tenant.platform.newCluster()
+  const { id: secondId } = await tenant.platform.newCluster()
   // Once the second webhook has the event, the first one would have it too.
-  await waitForClusterEvent(receiver, '/control', second)
+  await waitForClusterEvent(receiver, '/control', secondId)
   expectStatus(await admin.patch(`${path}/${webhook.id}`, { enabled: true }), 200)
-  const { id: last } = await tenant.platform.newCluster()
-  await waitForClusterEvent(receiver, '/re-enabled', last)
+  const { id: lastId } = await tenant.platform.newCluster()
+  await waitForClusterEvent(receiver, '/re-enabled', lastId)
   const received = new Set(eventsAt(receiver, '/re-enabled').map(({ data }) => data.clusterId))
-  expect([received.has(first), received.has(second)]).toEqual([false, false])
+  expect([received.has(firstId), received.has(secondId)]).toEqual([false, false])
 })
 
 const promised = [

@@ -10,14 +10,16 @@ import { expect, test } from 'vitest'
 import { attribute, attributeNames, elements, misplaced } from './support/markup.ts'
 
 const page = docsPage(document)
-const hostile = `</style></code><img src=x onerror="alert(1)"><script>'"&`
+const hostileText = `</style></code><img src=x onerror="alert(1)"><script>'"&`
 
 const declarations = (css: string): Map<string, string> =>
   new Map([...css.matchAll(/(--[\w-]+): ([^;]+);/g)].toReversed().map(([, name = '', value = '']) => [name, value]))
 
-const poisoned: ApiDocument = JSON.parse(
+const poisonedDocument: ApiDocument = JSON.parse(
   JSON.stringify(document, (key, value: unknown) =>
-    ['title', 'version', 'summary', 'description', 'example', 'operationId', 'source'].includes(key) ? hostile : value,
+    ['title', 'version', 'summary', 'description', 'example', 'operationId', 'source'].includes(key)
+      ? hostileText
+      : value,
   ),
 )
 
@@ -57,12 +59,12 @@ test('the page uses the portal’s design tokens and logo and links to the porta
   for (const [name, value] of sharedTokens) expect([name, value]).toEqual([name, portalTokens.get(name)])
   expect(mark).toBe(icon.trim())
   expect(attribute(page, 'href')).toContain('/')
-  const used = new Set([...style.matchAll(/var\((--[\w-]+)\)/g)].map(([, name]) => name))
-  expect([...used].filter((name = '') => !declarations(style).has(name))).toEqual([])
+  const usedVariables = new Set([...style.matchAll(/var\((--[\w-]+)\)/g)].map(([, name]) => name))
+  expect([...usedVariables].filter((name = '') => !declarations(style).has(name))).toEqual([])
 })
 
 test('text of the document is escaped', () => {
-  const poisonedPage = docsPage(poisoned)
+  const poisonedPage = docsPage(poisonedDocument)
   expect(poisonedPage).not.toContain('<img')
   expect(poisonedPage.split('<script').length).toBe(2)
   expect(new Set(attributeNames(poisonedPage))).toEqual(new Set(attributeNames(page)))

@@ -47,15 +47,15 @@ describe('singleFlight', () => {
     const { work, started, run } = controlledWork()
     const reruns: string[] = []
     const call = singleFlight(work, async (name) => void reruns.push(name))
-    const first = call('a')
+    const firstCall = call('a')
     await Promise.all([call('a'), call('a')])
-    const other = call('b')
+    const otherCall = call('b')
     expect(started()).toBe('ab')
     run('b').resolve()
-    await other
+    await otherCall
     expect(reruns).toEqual([])
     run('a').resolve()
-    await first
+    await firstCall
     expect(reruns).toEqual(['a'])
   })
 

@@ -66,20 +66,20 @@ test('the table contains every relay operation on a job', () => {
 test.each(jobOperations)('$name is limited to the relay of the cluster', async (operation) => {
   const relay = await startRelay()
   const parts = requests[operation.name]?.(relay) ?? {}
-  for (const other of [await startRelay(), await startRelay(relay.caller)]) {
+  for (const otherRelay of [await startRelay(), await startRelay(relay.caller)]) {
     const writesBefore = writes()
-    const { status, json } = await other.call(operation, parts)
+    const { status, json } = await otherRelay.call(operation, parts)
     expect([status, json.error, writes()]).toEqual([404, 'job_not_found', writesBefore])
   }
   expect((await relay.call(operation, parts)).status).toBe(200)
 })
 
 test('rejects the lease of another job', async () => {
-  const [relay, other] = [await startRelay(), await startRelay()]
+  const [relay, otherRelay] = [await startRelay(), await startRelay()]
   for (const operation of jobOperations) {
     const { body, ...parts } = requests[operation.name]?.(relay) ?? {}
     if (body === undefined) continue
-    const { status, json } = await relay.call(operation, { ...parts, body: { ...body, leaseId: other.leaseId } })
+    const { status, json } = await relay.call(operation, { ...parts, body: { ...body, leaseId: otherRelay.leaseId } })
     expect([status, json.error]).toEqual([409, 'lease_not_held'])
   }
 })
@@ -117,17 +117,17 @@ test.each<[name: string, error: string, change: (relay: Relay) => object | Promi
 })
 
 test('a heartbeat neither reads nor changes other clusters', async () => {
-  const [relay, other] = [await startRelay(), await startRelay()]
+  const [relay, otherRelay] = [await startRelay(), await startRelay()]
   const nodes = [
-    { id: other.nodeId, status: 'Offline' },
+    { id: otherRelay.nodeId, status: 'Offline' },
     { id: relay.nodeId, status: 'Online' },
   ]
-  const body = { nodes, running: [other.running], freeSlots: 4 }
+  const body = { nodes, running: [otherRelay.running], freeSlots: 4 }
   const { status, json } = await relay.call(operationNamed('POST /api/v1/relay/heartbeat'), { body })
   expect([status, json.jobs]).toEqual([200, [relay.queued]])
-  const { items } = await Cluster.list(other.caller, { page: 1, pageSize: 10, status: undefined, type: undefined })
+  const { items } = await Cluster.list(otherRelay.caller, { page: 1, pageSize: 10, status: undefined, type: undefined })
   expect(items.map((cluster) => cluster.status)).toEqual(['Healthy'])
-  expect((await Job.read(other.caller, other.running)).status).toBe('Running')
+  expect((await Job.read(otherRelay.caller, otherRelay.running)).status).toBe('Running')
 })
 
 const compressed = Buffer.from([0x1f, 0x8b, 0, 0xff, 0xc3, 0x28])

@@ -30,8 +30,8 @@ test.each(protectedOperations)('$name requires its kind of token', async (operat
   expect([status, headers['www-authenticate']]).toEqual([401, isRelayOperation(operation) ? 'Relay' : 'Bearer'])
   const error = 'unauthenticated'
   expect(json).toEqual({ error, message: messageOf(error), traceId: headers['x-trace-id'] })
-  const other = isRelayOperation(operation) ? administrator : { authorization: `Relay ${token}` }
-  expect((await send(operation.handler, requestTo(operation, other))).status).toBe(401)
+  const otherHeaders = isRelayOperation(operation) ? administrator : { authorization: `Relay ${token}` }
+  expect((await send(operation.handler, requestTo(operation, otherHeaders))).status).toBe(401)
 })
 
 test('reports an expired token, whether or not the process has cached it', async () => {

@@ -137,8 +137,8 @@ test.each<[string, (relay: Relay, other: Relay) => Promise<[clientId: string, pa
     },
   ],
 ])('a relay may not connect %s', async (_, attack) => {
-  const [relay, other] = [await newRelay(), await newRelay()]
-  const [clientId, password] = await attack(relay, other)
+  const [relay, otherRelay] = [await newRelay(), await newRelay()]
+  const [clientId, password] = await attack(relay, otherRelay)
   expect(await connect(clientId, password)).toEqual(denial)
 })
 

@@ -45,7 +45,9 @@ const cells = operations
   .filter((operation) => isProtected(operation) && isChanging(operation))
   .flatMap((operation, index) =>
     changeNames
-      .filter((_, at) => isLong || /\/jobs(\/batch)?$/.test(operation.name) || index % changeNames.length === at)
+      .filter(
+        (_, position) => isLong || /\/jobs(\/batch)?$/.test(operation.name) || index % changeNames.length === position,
+      )
       .map((change) => [change, operation.name] as const),
   )
 

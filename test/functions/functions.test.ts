@@ -188,11 +188,11 @@ test.each(['/api/v1/portal/summary', '/api/v1/portal/history?hours=1'])(
   '%s is sent again only after a change, with an ETag per caller',
   async (target) => {
     const headers = await fixtures.bearer(['OrgAdmin'])
-    const read = (more: Record<string, string> = {}) =>
-      send(handlerOf('portal-data'), { target, headers: { ...headers, ...more } })
-    const first = await read()
-    expect([first.status, first.headers['cache-control']]).toEqual([200, 'private, no-cache'])
-    const { etag = '' } = first.headers
+    const read = (query: Record<string, string> = {}) =>
+      send(handlerOf('portal-data'), { target, headers: { ...headers, ...query } })
+    const firstPage = await read()
+    expect([firstPage.status, firstPage.headers['cache-control']]).toEqual([200, 'private, no-cache'])
+    const { etag = '' } = firstPage.headers
     const unchangedResponse = await read({ 'If-None-Match': etag })
     expect([unchangedResponse.status, unchangedResponse.text, unchangedResponse.headers['etag']]).toEqual([
       304,
@@ -202,8 +202,8 @@ test.each(['/api/v1/portal/summary', '/api/v1/portal/history?hours=1'])(
     expect((await registerCluster(headers)).status).toBe(201)
     const changedResponse = await read({ 'If-None-Match': etag })
     expect([changedResponse.status, changedResponse.headers['etag'] === etag]).toEqual([200, false])
-    const other = await fixtures.bearer(['OrgAdmin'])
-    const { status } = await read({ ...other, 'If-None-Match': changedResponse.headers['etag'] ?? '' })
+    const otherHeaders = await fixtures.bearer(['OrgAdmin'])
+    const { status } = await read({ ...otherHeaders, 'If-None-Match': changedResponse.headers['etag'] ?? '' })
     expect(status).toBe(200)
   },
 )

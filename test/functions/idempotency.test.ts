@@ -71,18 +71,18 @@ test('replays the creation of a user in another organisation', async () => {
     organisationId: organisation.json.id,
   }
   const create = () => call(operationNamed('POST /api/v1/users'), { body }, withKey(user, 'first-user'))
-  const first = await create()
-  expect(first.status).toBe(201)
+  const firstResponse = await create()
+  expect(firstResponse.status).toBe(201)
   const repeatedResponse = await create()
-  expect([contentOf(repeatedResponse), isReplayed(repeatedResponse)]).toEqual([contentOf(first), true])
+  expect([contentOf(repeatedResponse), isReplayed(repeatedResponse)]).toEqual([contentOf(firstResponse), true])
 })
 
 test.each(idempotent)('$name is performed once and replayed', async (operation) => {
   const { repeat, changes } = await repeatableRequest(operation)
-  const first = await repeat()
-  expect([isSuccess(first), isReplayed(first)], first.text).toEqual([true, false])
+  const firstResponse = await repeat()
+  expect([isSuccess(firstResponse), isReplayed(firstResponse)], firstResponse.text).toEqual([true, false])
   for (const repeated of [await repeat(), await repeat()]) {
-    expect(contentOf(repeated)).toEqual(contentOf(first))
+    expect(contentOf(repeated)).toEqual(contentOf(firstResponse))
     expect(isReplayed(repeated)).toBe(true)
   }
   expect(await changes()).toBe(1)
@@ -97,9 +97,9 @@ async function sendConcurrently(repeat: () => Promise<TestResponse>): Promise<Te
 test.each(sampled(idempotent))('$name is performed once by ten concurrent requests', async (operation) => {
   const { repeat, changes } = await repeatableRequest(operation)
   const responses = await sendConcurrently(repeat)
-  const first = responses.find((response) => !isReplayed(response))
-  expect(first && isSuccess(first), first?.text).toBe(true)
-  for (const response of responses) expect(contentOf(response)).toEqual(first && contentOf(first))
+  const firstResponse = responses.find((response) => !isReplayed(response))
+  expect(firstResponse && isSuccess(firstResponse), firstResponse?.text).toBe(true)
+  for (const response of responses) expect(contentOf(response)).toEqual(firstResponse && contentOf(firstResponse))
   expect(responses.filter(isReplayed)).toHaveLength(9)
   expect(await changes()).toBe(1)
 })
@@ -107,9 +107,9 @@ test.each(sampled(idempotent))('$name is performed once by ten concurrent reques
 test.each(sampled(idempotent, 2))('$name is performed once if the process dies after its write', async (operation) => {
   const { repeat, changes } = await repeatableRequest(operation)
   expect(await failAfterWrite(() => captureLog(repeat))).toBe(true)
-  const [first, repeatedResponse] = [await repeat(), await repeat()]
-  expect(isSuccess(first), first.text).toBe(true)
-  expect(contentOf(repeatedResponse)).toEqual(contentOf(first))
+  const [firstResponse, repeatedResponse] = [await repeat(), await repeat()]
+  expect(isSuccess(firstResponse), firstResponse.text).toBe(true)
+  expect(contentOf(repeatedResponse)).toEqual(contentOf(firstResponse))
   expect(await changes()).toBe(1)
 })
 
@@ -140,14 +140,14 @@ test('keeps a response for 24 hours', async () => {
   const operation = operationNamed('POST /api/v1/users/me/saved-filters')
   const parts = { body: { name: 'mine', context: 'clusters', filter: {} } }
   const save = async () => call(operation, parts, withKey({ headers: await accessTokenOf(user, 'OrgAdmin') }, 'k'))
-  const first = await save()
+  const firstResponse = await save()
   advanceClock(24 * 3_600_000 - 1000)
-  expect(contentOf(await save())).toEqual(contentOf(first))
+  expect(contentOf(await save())).toEqual(contentOf(firstResponse))
   advanceClock(1000)
-  const [second, repeatedResponse] = [await save(), await save()]
-  expect([isReplayed(second), isReplayed(repeatedResponse)]).toEqual([false, true])
-  expect(second.json.id).not.toBe(first.json.id)
-  expect(contentOf(repeatedResponse)).toEqual(contentOf(second))
+  const [secondResponse, repeatedResponse] = [await save(), await save()]
+  expect([isReplayed(secondResponse), isReplayed(repeatedResponse)]).toEqual([false, true])
+  expect(secondResponse.json.id).not.toBe(firstResponse.json.id)
+  expect(contentOf(repeatedResponse)).toEqual(contentOf(secondResponse))
 })
 
 test('encrypts stored responses', async () => {

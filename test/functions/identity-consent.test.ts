@@ -206,10 +206,10 @@ test('rejects a response without a consent', async () => {
 })
 
 test('rejects a consent for another client, another provider or a removed one', async () => {
-  const other = await configure({ ...cloud, tenantId: '22222222-2222-4222-8222-222222222222' })
-  const mismatch = redirectParameters(await byGet({ ...grantedResponse(), tenant: other.tenantId }))
+  const otherProvider = await configure({ ...cloud, tenantId: '22222222-2222-4222-8222-222222222222' })
+  const mismatch = redirectParameters(await byGet({ ...grantedResponse(), tenant: otherProvider.tenantId }))
   expect(mismatch).toEqual({ provider: id, consent: 'error', error: 'tenant_mismatch' })
-  expect(await statusOf(other.id)).toBe('Configured')
+  expect(await statusOf(otherProvider.id)).toBe('Configured')
   state = await newState()
   await configure({ ...cloud, clientId: 'another' })
   const redirect = redirectParameters(await byGet(grantedResponse()))
@@ -320,10 +320,10 @@ test('rejects a response without a state from other callers', async () => {
 
 // Last, because it advances the clock.
 test('accepts a state for ten minutes', async () => {
-  const first = grantedResponse()
-  const second = { ...first, state: await newState() }
+  const firstResponse = grantedResponse()
+  const secondResponse = { ...firstResponse, state: await newState() }
   shiftClock(10 * 60_000 - 5000)
-  expect(redirectParameters(await byGet(first))).toMatchObject({ consent: 'granted' })
+  expect(redirectParameters(await byGet(firstResponse))).toMatchObject({ consent: 'granted' })
   shiftClock(5000)
-  await expectUnauthenticated(byGet(second))
+  await expectUnauthenticated(byGet(secondResponse))
 })

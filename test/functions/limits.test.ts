@@ -120,10 +120,10 @@ test.each<[name: 'setup' | 'identity' | 'auth' | 'relay', sent: TestRequest, sta
   ['auth', jsonRequest('/api/v1/auth/session', { code: 'x' }, headers), 401],
   ['auth', { method: 'DELETE', target: '/api/v1/auth/session', headers }, 204],
 ])('limits requests to %s by address: %j', async (name, sent, status) => {
-  const first = `198.51.100.${name.length}${status % 10}`
+  const address = `198.51.100.${name.length}${status % 10}`
   const sendFrom = (address: string) => send(handlerOf(name), { ...sent, address })
-  for (let count = 0; count < 3; count++) expect((await sendFrom(first)).status).toBe(status)
-  expectLimited(await sendFrom(first), 3)
+  for (let count = 0; count < 3; count++) expect((await sendFrom(address)).status).toBe(status)
+  expectLimited(await sendFrom(address), 3)
   expect((await sendFrom('203.0.113.8')).status).toBe(status)
 })
 

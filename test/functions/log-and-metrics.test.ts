@@ -30,8 +30,8 @@ test('logs the caller of a request and not its token, and counts requests withou
   const lines = await captureLog(async () => {
     for (let call = 0; call < 3; call++) await send(sites, { target: '/api/v1/sites', headers })
   })
-  const [metrics, [first]] = [lines.filter(isMetric), lines.filter((line) => !isMetric(line))]
-  expect(first).toMatchObject({ route: '/api/v1/sites', organisationId, userId: expect.stringMatching(/^user_/) })
+  const [metrics, [firstLine]] = [lines.filter(isMetric), lines.filter((line) => !isMetric(line))]
+  expect(firstLine).toMatchObject({ route: '/api/v1/sites', organisationId, userId: expect.stringMatching(/^user_/) })
   expect(JSON.stringify(lines)).not.toContain(headers.authorization.split('.')[2])
   expect(metrics).toMatchObject([
     { Requests: 1, ServerErrors: 0, RequestDuration: expect.any(Number) },

@@ -172,41 +172,42 @@ test.for(reservedPaths.flatMap((path) => [[path, '0'] as const, [path, 'z'] as c
   'ignores a stored reservation of the path %j, sorted first or last (%s)',
   async ([path, prefix]) => {
     const moduleId = prefix + newModuleId()
-    await using forged = await runInstance(undefined, { moduleId, hasRoute: false })
-    await using other = await runInstance()
-    const apiBasePath = path.replace('{other}', other.moduleId)
-    await reserveRoutes(moduleId, { apiBasePath, deployment: forged.deployment })
+    await using forgedInstance = await runInstance(undefined, { moduleId, hasRoute: false })
+    await using otherInstance = await runInstance()
+    const apiBasePath = path.replace('{other}', otherInstance.moduleId)
+    await reserveRoutes(moduleId, { apiBasePath, deployment: forgedInstance.deployment })
     passCacheTime()
     for (const target of ['/api/v1/clusters', '/api/v12/x', '/api/modules/install', '/relay/x', '/']) {
       expect([target, (await get(target)).status]).toEqual([target, 404])
     }
-    for (const target of [other.api, `/modules/${other.moduleId}`]) expect((await get(target)).status).toBe(200)
-    expect([forged.requests, other.requests.length]).toEqual([[], 2])
+    for (const target of [otherInstance.api, `/modules/${otherInstance.moduleId}`])
+      expect((await get(target)).status).toBe(200)
+    expect([forgedInstance.requests, otherInstance.requests.length]).toEqual([[], 2])
     expect((await get(`/modules/${moduleId}`)).status).toBe(200)
     await reserveRoutes(moduleId, undefined)
   },
 )
 
 test('limits concurrent requests to a hanging module per organisation and in total', async () => {
-  await using hanging = await runInstance(() => undefined)
-  await using other = await runInstance()
-  const [second, third] = [await bearer(['Viewer']), await bearer(['Viewer'])]
+  await using hangingInstance = await runInstance(() => undefined)
+  await using otherInstance = await runInstance()
+  const [secondHeaders, thirdHeaders] = [await bearer(['Viewer']), await bearer(['Viewer'])]
   const pending: Promise<TestResponse>[] = []
-  for (const headers of [operator, second]) {
-    pending.push(...Array.from({ length: 50 }, () => get(hanging.api, headers)))
-    await waitFor('all requests to arrive', async () => hanging.requests.length === pending.length)
-    for (const rejectedHeaders of [headers, ...(pending.length === 100 ? [third] : [])]) {
-      const response = await get(hanging.api, rejectedHeaders)
+  for (const headers of [operator, secondHeaders]) {
+    pending.push(...Array.from({ length: 50 }, () => get(hangingInstance.api, headers)))
+    await waitFor('all requests to arrive', async () => hangingInstance.requests.length === pending.length)
+    for (const rejectedHeaders of [headers, ...(pending.length === 100 ? [thirdHeaders] : [])]) {
+      const response = await get(hangingInstance.api, rejectedHeaders)
       expect(statusAndError(response)).toEqual([503, 'module_unavailable'])
       expect(response.headers['retry-after']).toBe('1')
     }
   }
-  expect((await get(other.api)).status).toBe(200)
-  expect(hanging.requests).toHaveLength(100)
-  hanging.closeConnections()
+  expect((await get(otherInstance.api)).status).toBe(200)
+  expect(hangingInstance.requests).toHaveLength(100)
+  hangingInstance.closeConnections()
   expect((await Promise.all(pending)).map(({ status }) => status)).toEqual(pending.map(() => 502))
-  hanging.respondWith(respond({}))
-  expect((await get(hanging.api)).status).toBe(200)
+  hangingInstance.respondWith(respond({}))
+  expect((await get(hangingInstance.api)).status).toBe(200)
 })
 
 test('reads the routes once per second, and never for paths of the platform', async () => {
@@ -415,14 +416,14 @@ test.for(['hello-2', 'platform-api', 'platform'])(
   'the user token of the module %s is valid neither for the platform nor for another module',
   async (moduleId) => {
     await using module = await runInstance(undefined, { moduleId })
-    await using other = await runInstance()
+    await using otherInstance = await runInstance()
     await get(module.api)
     const token = userTokenOf(module)
     expect(await errorCodeOf(verifyAccessToken(token))).toBe('unauthenticated')
-    for (const path of [other.api, module.api]) {
+    for (const path of [otherInstance.api, module.api]) {
       expect((await get(path, { authorization: `Bearer ${token}` })).status).toBe(401)
     }
-    expect(other.requests).toEqual([])
+    expect(otherInstance.requests).toEqual([])
     await reserveRoutes(moduleId, undefined)
   },
 )

@@ -346,7 +346,7 @@ test('a hanging provider delays only its own tests', async () => {
   const pending = ['test', 'test', 'test', 'consent', 'consent'].map((action) =>
     send(handler, jsonRequest(`${providers}/${id}/${action}`, {}, headers)),
   )
-  const first = await Promise.race([send(handler, { target: providers, headers }), ...pending])
-  expect([first.status, first.json.items?.length]).toEqual([200, 1])
+  const firstResponse = await Promise.race([send(handler, { target: providers, headers }), ...pending])
+  expect([firstResponse.status, firstResponse.json.items?.length]).toEqual([200, 1])
   expect((await Promise.all(pending)).map(({ status }) => status)).toEqual([200, 200, 200, 422, 422])
 })

@@ -15,8 +15,8 @@ const newUser = () => bearer(['Viewer'])
 
 const saveLayout = (user: Headers, layout: unknown, headers: Headers = {}): Promise<TestResponse> =>
   send(handler, { ...jsonRequest(layoutPath, { layout }, { ...user, ...headers }), method: 'PATCH' })
-const saveFilter = (user: Headers, filter: unknown, more: object = {}): Promise<TestResponse> =>
-  send(handler, jsonRequest(filtersPath, { name: 'mine', context: 'clusters', filter, ...more }, user))
+const saveFilter = (user: Headers, filter: unknown, headers: object = {}): Promise<TestResponse> =>
+  send(handler, jsonRequest(filtersPath, { name: 'mine', context: 'clusters', filter, ...headers }, user))
 
 test('matches If-Match against strong tags and *', async () => {
   const user = await newUser()

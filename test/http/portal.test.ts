@@ -50,8 +50,10 @@ test.each([
   expect(status).toBe(200)
   expect(headers['content-encoding']).toBe(encoding === 'identity' ? undefined : encoding)
   expect(headers['vary']).toBe('accept-encoding')
-  const plain = { br: brotliDecompressSync, gzip: gunzipSync, identity: (content: Buffer) => content }[encoding](bytes)
-  expect(plain.toString()).toBe(script)
+  const decoded = { br: brotliDecompressSync, gzip: gunzipSync, identity: (content: Buffer) => content }[encoding](
+    bytes,
+  )
+  expect(decoded.toString()).toBe(script)
 })
 
 test('files with hashed names are cached permanently, others are revalidated', async () => {
@@ -70,8 +72,8 @@ test('returns 304 for the same encoding only', async () => {
   expect([revalidation.status, revalidation.text, revalidation.headers['etag']]).toEqual([304, '', headers['etag']])
   expect(revalidation.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept, accept-encoding' })
   expect(revalidation.headers['content-security-policy']).toBe(headers['content-security-policy'])
-  const plain = await open('/', { 'if-none-match': headers['etag'] ?? '' })
-  expect([plain.status, plain.text]).toEqual([200, page])
+  const response = await open('/', { 'if-none-match': headers['etag'] ?? '' })
+  expect([response.status, response.text]).toEqual([200, page])
 })
 
 test.each(['/', mainScript, '/nowhere'])('HEAD %s returns the headers of GET without a body', async (target) => {

@@ -90,9 +90,9 @@ const signOut = (address: string, headers: Record<string, string> = {}) =>
 
 test('limits an IPv6 network as one address, and ignores forwarding headers', async () => {
   const statuses: number[] = []
-  for (let last = 1; last <= 4; last++) {
-    const forwardedHeaders = { 'X-Forwarded-For': `203.0.113.${last}`, Forwarded: `for=203.0.113.${last}` }
-    statuses.push((await signOut(`2001:db8:0:1::${last}`, forwardedHeaders)).status)
+  for (let lastByte = 1; lastByte <= 4; lastByte++) {
+    const forwardedHeaders = { 'X-Forwarded-For': `203.0.113.${lastByte}`, Forwarded: `for=203.0.113.${lastByte}` }
+    statuses.push((await signOut(`2001:db8:0:1::${lastByte}`, forwardedHeaders)).status)
   }
   expect(statuses).toEqual([204, 204, 204, 429])
   expect((await signOut('2001:db8:0:2::1')).status).toBe(204)

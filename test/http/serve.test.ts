@@ -88,9 +88,9 @@ test('uses the trace id of a valid traceparent, otherwise a new one', async () =
     traceId,
     '<script>',
   ]) {
-    const generated = await traceIdFor(invalidResponse)
-    expect(generated).toMatch(/^[0-9a-f]{32}$/)
-    expect(generated).not.toBe(traceId)
+    const generatedId = await traceIdFor(invalidResponse)
+    expect(generatedId).toMatch(/^[0-9a-f]{32}$/)
+    expect(generatedId).not.toBe(traceId)
   }
 })
 

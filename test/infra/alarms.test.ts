@@ -14,7 +14,8 @@ const metricsByAlarm = alarmMetrics(fullMonitoringGraph)
 const dashboards = ofType(fullMonitoringGraph, 'aws:cloudwatch/dashboard:Dashboard').map(({ inputs }) =>
   JSON.parse(String(inputs['dashboardBody'])),
 )
-const pairs = (values: string[]) => values.flatMap((name, at) => (at % 2 === 0 ? [[name, values[at + 1]]] : []))
+const pairs = (values: string[]) =>
+  values.flatMap((name, index) => (index % 2 === 0 ? [[name, values[index + 1]]] : []))
 const chartMetrics: ShownMetric[] = dashboards
   .flatMap(({ widgets }) => widgets)
   .flatMap(({ properties }) => properties.metrics)

@@ -16,9 +16,9 @@ async function digestsOf(texts: readonly string[], stage = 'dev', set: Record<st
     await writeDeploymentDigest(folder.path, stage, set)
     return Promise.all(names.map((name) => readFile(join(folder.path, name, 'deployment.json'), 'utf8')))
   }
-  const first = await write()
-  expect(await write(), 'written twice').toEqual(first)
-  return first
+  const firstFolder = await write()
+  expect(await write(), 'written twice').toEqual(firstFolder)
+  return firstFolder
 }
 
 test('the digest depends only on code, stage and settings', async () => {

@@ -25,11 +25,11 @@ test('every route invokes the alias that updates move', () => {
 
 test('the gateway may invoke only functions with routes, by alias', () => {
   const routedFunctions = new Set(routesOf(production).map(({ functionName }) => functionName))
-  const permitted = ofType(production, 'aws:lambda/permission:Permission')
+  const permissions = ofType(production, 'aws:lambda/permission:Permission')
     .map(({ inputs }) => inputs)
     .filter(({ principal }) => principal === 'apigateway.amazonaws.com')
-  expect(new Set(permitted.map((permission) => permission['function']))).toEqual(routedFunctions)
-  for (const { action, qualifier, sourceArn } of permitted) {
+  expect(new Set(permissions.map((permission) => permission['function']))).toEqual(routedFunctions)
+  for (const { action, qualifier, sourceArn } of permissions) {
     expect({ action, qualifier }).toEqual({ action: 'lambda:InvokeFunction', qualifier: 'live' })
     expect(sourceArn).toMatch(/^arn:aws:execute-api:[a-z0-9-]+:\d{12}:[a-z0-9]+\/\*\/\*$/)
   }

@@ -143,7 +143,7 @@ async function startOtherOrigin() {
 test.skipIf(skipReason !== '')(
   `a browser session uses cookies that another origin can neither use, replace nor end ${skipReason}`,
   async () => {
-    await using other = await startOtherOrigin()
+    await using otherOrigin = await startOtherOrigin()
     const browser = await launchChromium()
     await using _ = { [Symbol.asyncDispose]: () => browser.close() }
     const context = await browser.newContext()
@@ -176,7 +176,7 @@ test.skipIf(skipReason !== '')(
     ])
 
     const sites = await countSites()
-    await page.goto(other.url)
+    await page.goto(otherOrigin.url)
     for (const [path, method] of [
       ['/api/v1/auth/session', 'POST'],
       ['/api/v1/auth/session/refresh', 'POST'],
@@ -198,10 +198,10 @@ test.skipIf(skipReason !== '')(
       expect([path, (await responded).status()]).toEqual([path, 403])
     }
 
-    const posted = page.waitForResponse((response) => response.request().method() === 'POST')
+    const response = page.waitForResponse((response) => response.request().method() === 'POST')
     const form = `Object.assign(document.createElement('form'), { method: 'POST', action: '${platform.url}/api/v1/auth/logout' })`
     await page.evaluate(`document.body.appendChild(${form}).submit()`)
-    expect(await (await posted).json()).toMatchObject({ error: 'cross_origin_request' })
+    expect(await (await response).json()).toMatchObject({ error: 'cross_origin_request' })
     expect(await countSites()).toBe(sites)
     expect(await context.cookies()).toEqual(cookies)
 

@@ -16,10 +16,10 @@ test('of 10,000 guesses from 1,000 networks at most 100 are compared, and known 
   await logIn(plat)
 
   const post = async (path: string, body: object, headers: Record<string, string>) => {
-    const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'platform.example.com', ...headers }
+    const forwardedHeaders = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'platform.example.com', ...headers }
     const response = await fetch(`${platform.url}/api/v1/auth/${path}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...forwarded },
+      headers: { 'content-type': 'application/json', ...forwardedHeaders },
       body: JSON.stringify(body),
     })
     await response.arrayBuffer()

@@ -23,8 +23,8 @@ const hello: FileToPack[] = [
 describe('the same input gives the same image', () => {
   test('in any order of files and labels', async () => {
     const image = await buildImage({ files: hello, labels: { a: '1', b: '2' } })
-    const other = await buildImage({ files: hello.toReversed(), labels: { b: '2', a: '1' } })
-    expect(other).toEqual(image)
+    const otherImage = await buildImage({ files: hello.toReversed(), labels: { b: '2', a: '1' } })
+    expect(otherImage).toEqual(image)
   })
 
   test('from files or content, regardless of times and of write permission', async () => {

@@ -47,9 +47,9 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
   })
 
   test('reads an image of several platforms as an index', async () => {
-    await using other = await startDockerRegistry()
-    const topImage = await pushBySkopeo(other.host, ['amd64', 'arm64'])
-    const index = await clientOf(other.host).client.manifest('team/hello', '1.0.0')
+    await using otherRegistry = await startDockerRegistry()
+    const topImage = await pushBySkopeo(otherRegistry.host, ['amd64', 'arm64'])
+    const index = await clientOf(otherRegistry.host).client.manifest('team/hello', '1.0.0')
     expect(index?.descriptor).toMatchObject({ digest: topImage, mediaType: mediaTypes.index })
     const { manifests } = index!.content as Index
     expect(manifests.map(({ platform }) => platform?.architecture)).toEqual(['amd64', 'arm64'])
@@ -66,8 +66,8 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
   })
 
   test('lists repositories over several pages', async () => {
-    await using other = await startDockerRegistry()
-    const { client, sent } = clientOf(other.host)
+    await using otherRegistry = await startDockerRegistry()
+    const { client, sent } = clientOf(otherRegistry.host)
     const names = Array.from({ length: 101 }, (_, index) => `many/number-${String(index).padStart(3, '0')}`)
     for (const name of names) await client.putBlob(name, Buffer.from('{}'))
     await client.putManifest(names[0]!, 'one', imageOf({}), mediaTypes.manifest)
@@ -90,11 +90,11 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     expect(await methodsOf(() => client.putBlob('one/blob', bytes))).toEqual(['HEAD'])
     const mount = () => client.putBlob('two/blob', bytes, { mountFrom: 'one/blob' })
     expect(await methodsOf(mount)).toEqual(['HEAD', 'POST'])
-    const other = Buffer.from('in neither repository')
-    const putUnmounted = () => client.putBlob('two/blob', other, { mountFrom: 'one/blob' })
+    const otherBytes = Buffer.from('in neither repository')
+    const putUnmounted = () => client.putBlob('two/blob', otherBytes, { mountFrom: 'one/blob' })
     expect(await methodsOf(putUnmounted)).toEqual(['HEAD', 'POST', 'PUT'])
-    const mounted = await client.blob('two/blob', { digest: digestOf(bytes), size: bytes.length })
-    expect(mounted.equals(bytes)).toBe(true)
+    const mountedBlob = await client.blob('two/blob', { digest: digestOf(bytes), size: bytes.length })
+    expect(mountedBlob.equals(bytes)).toBe(true)
     await client.putBlob('two/blob', Buffer.alloc(0))
     expect(await client.blob('two/blob', { digest: digestOf(''), size: 0 })).toHaveLength(0)
   })
@@ -203,7 +203,7 @@ describe.skipIf(noTokensReason !== '')(`a private registry${noTokensReason}`, ()
     test('authenticates once per scope', async () => {
       tokens?.granted.splice(0)
       const { client, sent } = clientOf(registry.host, { credentials: async () => ada })
-      for (let times = 0; times < 3; times += 1) await client.resolve('team/hello', 'latest')
+      for (let count = 0; count < 3; count += 1) await client.resolve('team/hello', 'latest')
       expect(sent).toHaveLength(scheme === 'token' ? 5 : 4)
       await client.putBlob('team/mounted', Buffer.from('pushed'), { mountFrom: 'team/hello' })
       const scopes = [

@@ -58,15 +58,15 @@ const leakCredentials =
   }
 
 async function expectFailure([, operation, problem, respond]: Row): Promise<void> {
-  await using other = await startServer(() => ({ status: 200, body: 'content' }))
-  await using registry = await startServer(leakCredentials(respond(other.url)))
+  await using otherServer = await startServer(() => ({ status: 200, body: 'content' }))
+  await using registry = await startServer(leakCredentials(respond(otherServer.url)))
   // Only cases without a response may reach the time limit; their limit is short, so that the test ends soon.
   const timeoutMs = problem === 'unreachable' ? 500 : 60_000
   const { client } = clientOf(registry.host, { credentials: async () => ada, timeoutMs })
   const failure = await failureOf(operations[operation](client))
   expect(failure.problem).toBe(problem)
   expect(failure.message).toMatch(new RegExp(`${registry.host}.*\\. [A-Z].*\\.$`))
-  expect(other.requests).toEqual([])
+  expect(otherServer.requests).toEqual([])
   expectNoSecrets(failure)
 }
 
@@ -190,7 +190,7 @@ const raw =
   () =>
   (_request, outgoing) =>
     void send(outgoing)
-const partial = { 'content-length': 7 }
+const headers = { 'content-length': 7 }
 
 const failures: Row[] = [
   ['lists in a circle', 'tags', 'too_large', () => circle],
@@ -208,7 +208,7 @@ const failures: Row[] = [
     'disconnects during a blob',
     'blob',
     'unreachable',
-    raw((outgoing) => outgoing.writeHead(200, partial).write('con', () => outgoing.destroy())),
+    raw((outgoing) => outgoing.writeHead(200, headers).write('con', () => outgoing.destroy())),
   ],
   ['disconnects', 'hasBlob', 'unreachable', raw((outgoing) => outgoing.destroy())],
   ['does not speak HTTP', 'tags', 'unreachable', raw(({ socket }) => socket?.end('220 smtp.example ESMTP\r\n'))],
@@ -358,12 +358,12 @@ describe('a redirect of a blob', () => {
   })
 
   test('from a remote registry to this machine is rejected', async () => {
-    await using local = await startServer(storage(0))
-    await using registry = await startServer(() => ({ status: 307, headers: { location: local.url } }))
-    const transport = routed({ 'https://registry.example': registry.url, [local.url]: local.url })
+    await using localServer = await startServer(storage(0))
+    await using registry = await startServer(() => ({ status: 307, headers: { location: localServer.url } }))
+    const transport = routed({ 'https://registry.example': registry.url, [localServer.url]: localServer.url })
     const client = registryClient('registry.example', { transport })
     expect(await failureOf(client.blob('a', blobOf('content')))).toMatchObject({ problem: 'refused' })
-    expect(local.requests).toEqual([])
+    expect(localServer.requests).toEqual([])
   })
 
   test('means that the blob exists, and is not followed', async () => {

@@ -101,21 +101,21 @@ const entryOrLink = oneof(
 test('writes nothing outside of the root, and creates no link that leaves it', () =>
   assert(
     asyncProperty(layersOf(entryOrLink as typeof entry), async (layers) => {
-      await using outside = await temporaryFolder()
-      const store = join(outside.path, 'x', 'y', 'store')
+      await using outsideFolder = await temporaryFolder()
+      const store = join(outsideFolder.path, 'x', 'y', 'store')
       const client = memoryRegistry()
       const root = await unlessInvalid(async () => unpackImage(client, await imageOfEntries(client, ...layers), store))
       const home = root === undefined ? undefined : join(root, '..')
-      const writtenPaths = Object.keys(await readTree(outside.path))
-      const expected = ['x', 'x/y', 'x/y/store'].map((each) => join(outside.path, each))
+      const writtenPaths = Object.keys(await readTree(outsideFolder.path))
+      const expected = ['x', 'x/y', 'x/y/store'].map((each) => join(outsideFolder.path, each))
       if (root !== undefined && home !== undefined) expected.push(home, root, join(home, 'done'))
       const unexpectedPaths = writtenPaths
-        .map((each) => resolve(outside.path, each))
+        .map((each) => resolve(outsideFolder.path, each))
         .filter((each) => !expected.includes(each) && !(root && each.startsWith(`${root}${sep}`)))
       expect(unexpectedPaths).toEqual([])
       if (root === undefined || home === undefined) return
       // Creates possible targets, so that links outside of the root resolve.
-      const foldersAbove = [home, store, join(store, '..'), join(store, '../..'), outside.path]
+      const foldersAbove = [home, store, join(store, '..'), join(store, '../..'), outsideFolder.path]
       for (const each of foldersAbove)
         for (const name of letters) await mkdir(join(each, name, 'a/b'), { recursive: true })
       for (const [name, content] of Object.entries(await readTree(root))) {

@@ -46,7 +46,7 @@ async function putIndex(client: MemoryRegistry, manifests: Descriptor[], mediaTy
   return client.putManifest(repository, 'latest', bytes, mediaType)
 }
 
-const at = (architecture: string, os = 'linux') => ({ platform: { os, architecture } })
+const platformOf = (architecture: string, os = 'linux') => ({ platform: { os, architecture } })
 
 describe('reads an image', () => {
   test('with its configuration and labels', async () => {
@@ -80,10 +80,10 @@ describe('reads an image', () => {
     const arm = await put(client, { ...settings, architecture: 'arm64' })
     const amd = await put(client, settings)
     const members = [
-      { ...arm, ...at('unknown', 'unknown') },
-      { ...arm, ...at('amd64', 'windows') },
-      { ...arm, ...at('arm64') },
-      { ...amd, ...at('amd64') },
+      { ...arm, ...platformOf('unknown', 'unknown') },
+      { ...arm, ...platformOf('amd64', 'windows') },
+      { ...arm, ...platformOf('arm64') },
+      { ...amd, ...platformOf('amd64') },
     ]
     const indexDescriptor = await putIndex(client, members)
     for (const [architecture, { digest }] of Object.entries({ arm64: arm, amd64: amd })) {
@@ -100,9 +100,9 @@ describe('reads an image', () => {
 })
 
 const indexOfOne = async (client: MemoryRegistry, architecture: string) =>
-  putIndex(client, [{ ...(await put(client, settings)), ...at(architecture) }])
+  putIndex(client, [{ ...(await put(client, settings)), ...platformOf(architecture) }])
 
-const missingManifest = { mediaType: mediaTypes.manifest, digest: digestOf('gone'), size: 4, ...at('amd64') }
+const missingManifest = { mediaType: mediaTypes.manifest, digest: digestOf('gone'), size: 4, ...platformOf('amd64') }
 const brokenError = /configuration .* broken/
 
 test.each<[string, (client: MemoryRegistry) => Promise<unknown>, RegExp, problem?: string]>([
@@ -129,7 +129,7 @@ test.each<[string, (client: MemoryRegistry) => Promise<unknown>, RegExp, problem
   ['an index with a missing image', (client) => putIndex(client, [missingManifest]), /./],
   [
     'an index in an index',
-    async (client) => putIndex(client, [{ ...(await indexOfOne(client, 'amd64')), ...at('amd64') }]),
+    async (client) => putIndex(client, [{ ...(await indexOfOne(client, 'amd64')), ...platformOf('amd64') }]),
     /not an image/,
   ],
 ])('rejects %s', async (_name, store, message, problem = 'invalid') => {

@@ -146,8 +146,8 @@ describe.skipIf(noPeersReason !== '')(`layouts and other tools${noPeersReason}`,
     await signImage(client, 'team/signed', top.digest, indexKey.privateKeyPem)
     await saveLayout(client, 'team/signed', '1', folder.path)
 
-    await using other = await startDockerRegistry()
-    const target = clientOf(other.host).client
+    await using otherRegistry = await startDockerRegistry()
+    const target = clientOf(otherRegistry.host).client
     const images = await importLayout(target, 'far/away', folder.path)
     expect(images.find(({ tag }) => tag === '1')?.digest).toBe(top.digest)
     const verify = (digests: string[], { publicKeyPem }: { publicKeyPem: string }) =>

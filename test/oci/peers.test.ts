@@ -49,10 +49,10 @@ describe.skipIf(noPeersReason !== '')(`images and other tools${noPeersReason}`, 
     expect(image).toMatchObject({ labels: { color: 'blue' }, manifest: { mediaType: mediaTypes.dockerManifest } })
     expect((await readFile(client, image, ['module.json'], 100))?.toString()).toBe('{"id":"hello"}')
     expect(await unpackTag(client, 'team/docker', '2')).toEqual(await unpackTag(client, 'team/docker', '1'))
-    await using other = await startDockerRegistry()
-    const replicated = await replicateImage(client, image, clientOf(other.host).client, 'modules/docker', '2')
+    await using otherRegistry = await startDockerRegistry()
+    const replicated = await replicateImage(client, image, clientOf(otherRegistry.host).client, 'modules/docker', '2')
     expect(replicated.digest).toBe(image.digest)
-    const target = `docker://${other.host}/modules/docker:2`
+    const target = `docker://${otherRegistry.host}/modules/docker:2`
     expect(digestOf(await outputOf('skopeo', 'inspect', '--raw', '--tls-verify=false', target))).toBe(image.digest)
   })
 

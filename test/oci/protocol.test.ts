@@ -123,7 +123,7 @@ test('replaces an expired token and repeats the request', async () => {
   })
   const { client } = clientOf(registry.host, { credentials })
   const results: string[][] = []
-  for (let times = 0; times < 4; times += 1) results.push(await all(client.tags('a')))
+  for (let count = 0; count < 4; count += 1) results.push(await all(client.tags('a')))
   expect(results).toEqual([['t1'], ['t1'], ['t2'], ['t2']])
 })
 

@@ -170,10 +170,10 @@ describe('links', () => {
   })
 
   test('to the system root lead to the image root', async () => {
-    await using outside = await temporaryFolder()
-    const root = await (await storeImage([symlink('out', '/'), file(`out${outside.path}/evil`, 'evil')])).unpack()
-    expect(await readFile(join(root, outside.path, 'evil'), 'utf8')).toBe('evil')
-    await expect(stat(join(outside.path, 'evil'))).rejects.toThrow('ENOENT')
+    await using outsideFolder = await temporaryFolder()
+    const root = await (await storeImage([symlink('out', '/'), file(`out${outsideFolder.path}/evil`, 'evil')])).unpack()
+    expect(await readFile(join(root, outsideFolder.path, 'evil'), 'utf8')).toBe('evil')
+    await expect(stat(join(outsideFolder.path, 'evil'))).rejects.toThrow('ENOENT')
   })
 
   const twoSteps = [

@@ -93,9 +93,9 @@ test('an enrollment key is shown once, enrolls a relay that is then approved, an
 
 test.runIf(isLong)('filters are part of the address, and can be saved, applied and removed', async ({ open, api }) => {
   const { name } = await api.newCluster({ name: 'waiting-for-godot', type: 'CloudLocal' })
-  const other = link(await open('/clusters'), (await api.newCluster()).name)
-  const page = other.page()
-  await other.waitFor()
+  const otherLink = link(await open('/clusters'), (await api.newCluster()).name)
+  const page = otherLink.page()
+  await otherLink.waitFor()
   await field(page, 'Status').selectOption('Pending')
   await field(page, 'Type').selectOption('CloudLocal')
   const sentRequests = await requestsDuring(page, async () => {
@@ -109,7 +109,7 @@ test.runIf(isLong)('filters are part of the address, and can be saved, applied a
   await page.reload()
   await waitForPage(page)
   await link(page, name).waitFor()
-  expect(await other.count()).toBe(0)
+  expect(await otherLink.count()).toBe(0)
   expect(await page.getByRole('searchbox', { name: 'Name' }).inputValue()).toBe('GODOT')
   expect(await field(page, 'Status').inputValue()).toBe('Pending')
 
@@ -120,11 +120,11 @@ test.runIf(isLong)('filters are part of the address, and can be saved, applied a
   await button(dialog(page), 'Save filter').click()
   await dialog(page).waitFor({ state: 'detached' })
   await page.goto('/clusters')
-  await other.waitFor()
+  await otherLink.waitFor()
   await button(page, 'Saved filters').click()
   await dialog(page).getByRole('button', { name: '<i>godots</i>' }).first().click()
   await page.waitForURL('**/clusters?status=Pending&type=CloudLocal&search=GODOT')
-  await expect.poll(() => other.count()).toBe(0)
+  await expect.poll(() => otherLink.count()).toBe(0)
   await button(page, 'Saved filters').click()
   await button(dialog(page), 'Remove filter <i>godots</i>').click()
   await expect.poll(() => dialog(page).getByRole('listitem').count()).toBe(0)

@@ -32,7 +32,7 @@ async function edit(page: Page): Promise<void> {
   await page.locator('.react-grid-item').first().waitFor()
 }
 
-const saved = (page: Page) =>
+const waitForSave = (page: Page) =>
   page
     .getByRole('status')
     .filter({ hasText: /^Saved/ })
@@ -53,7 +53,7 @@ test.runIf(isLong)('dragged and resized widgets keep their position after a relo
   const boxBefore = await boxOf(page, 'Cluster health')
   await drag(page, { x: boxBefore.x + 40, y: boxBefore.y + 20 }, { x: 420, y: 10 })
   expect((await storedPosition(person, 'cluster-health'))?.x).toBeGreaterThanOrEqual(4)
-  await saved(page)
+  await waitForSave(page)
   const movedBox = await boxOf(page, 'Cluster health')
   await drag(page, { x: movedBox.x + movedBox.width - 6, y: movedBox.y + movedBox.height - 6 }, { x: -80, y: 150 })
   const position = await storedPosition(person, 'cluster-health')
@@ -108,7 +108,7 @@ test('a second tab that edits an outdated layout gets the current one', async ({
   await edit(first)
   await button(first, 'Remove Modules').click()
   await expect.poll(() => storedPosition(person, 'modules')).toBeUndefined()
-  await saved(first)
+  await waitForSave(first)
   const second = await first.context().newPage()
   await second.goto('/dashboard')
   await waitForPage(second)
@@ -155,7 +155,7 @@ test.runIf(isLong)('a layout that is being saved is not overwritten by a read', 
   expect(requests.filter((request) => request.includes('dashboard-layout'))).toEqual([])
   await page.clock.resume()
   release()
-  await saved(page)
+  await waitForSave(page)
   await page.reload()
   await waitForPage(page)
   expect(await widget(page, 'Recent jobs').count()).toBe(0)
@@ -170,7 +170,7 @@ test.runIf(isLong)('widgets are removed, added and reset; unknown widgets stay s
   await edit(page)
   await button(page, 'Add Jobs over time').click()
   await button(page, 'Remove Recent jobs').click()
-  await saved(page)
+  await waitForSave(page)
   const jobs = { widgetId: 'jobs-over-time', x: 0, y: 0, w: 6, h: 5 }
   await expect.poll(() => storedLayout(person)).toEqual([jobs, unknownWidget])
   await button(page, 'Remove Jobs over time').click()
@@ -230,9 +230,9 @@ test.runIf(isLong)('all charts share a range and the time zone of the browser', 
   )
   expect(requests.filter((each) => each.includes('history'))).toEqual(['GET /api/v1/portal/history?hours=720'])
   expect(new URL(page.url()).search).toBe('?range=month')
-  const other = await open('/dashboard?range=month', { timezone: 'America/New_York' })
+  const otherPage = await open('/dashboard?range=month', { timezone: 'America/New_York' })
   const [tokyo, newYork] = await Promise.all(
-    [page, other].map((each) => widget(each, 'Jobs over time').getByRole('slider').getAttribute('aria-valuetext')),
+    [page, otherPage].map((each) => widget(each, 'Jobs over time').getByRole('slider').getAttribute('aria-valuetext')),
   )
   expect(tokyo).not.toBe(newYork)
 })

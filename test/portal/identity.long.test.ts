@@ -12,13 +12,13 @@ const path = '/api/v1/platform/identity/providers'
 const click = (page: Page, name: string) => button(page, name).click()
 
 /** A provider whose tenant no other test uses. */
-const cloudDirectory = (displayName: string, more: object = {}) => ({
+const cloudDirectory = (displayName: string, fields: object = {}) => ({
   type: 'CloudDirectory',
   tenantId: randomUUID(),
   clientId: 'platform',
   clientSecret: 'client secret',
   displayName,
-  ...more,
+  ...fields,
 })
 const create = async (admin: Client, provider: object) => expectStatus(await admin.post(path, provider), 201)
 const readProvider = async (admin: Client, id: string) =>

@@ -182,9 +182,9 @@ test.runIf(isLong)('a queued job is cancelled and run again', async ({ open, api
 })
 
 test.runIf(isLong)('a reopened form lists new clusters', async ({ open, api, relays: [relay] }) => {
-  const { name: known } = await api.cluster(relay.clusterId)
+  const { name: clusterName } = await api.cluster(relay.clusterId)
   const page = await open('/jobs/new')
-  await page.getByRole('checkbox', { name: known, exact: true }).waitFor()
+  await page.getByRole('checkbox', { name: clusterName, exact: true }).waitFor()
   const { name } = await api.newCluster()
   await mainLink(page, 'Jobs').click()
   await link(page, 'Run a script').click()

@@ -36,7 +36,7 @@ test.runIf(isLong)('labels are edited; an edit keeps concurrent changes of other
 
 test('a selector is completed, checked and counted while the user types', async ({ open, api }) => {
   const { name } = await api.newCluster({ labels: { zone: 'north', size: 's' } })
-  const { name: other } = await api.newCluster({ labels: { zone: 'south' } })
+  const { name: otherName } = await api.newCluster({ labels: { zone: 'south' } })
   const page = await open('/clusters')
   const selector = selectorField(page)
   await selector.fill('zone=north,,size')
@@ -48,7 +48,7 @@ test('a selector is completed, checked and counted while the user types', async 
   await selector.press('Enter')
   await page.getByRole('option', { name: /^zone=south/ }).click()
   expect(await selector.inputValue()).toBe('zone=south')
-  await page.getByText(`1 cluster: ${other}.`).waitFor()
+  await page.getByText(`1 cluster: ${otherName}.`).waitFor()
   const sentRequests = await requestsDuring(page, async () => {
     // Inserts all letters in one task, so that even a slow page sends no request between two letters.
     await page.evaluate(`for (const letter of ',!size') document.execCommand('insertText', false, letter)`)
@@ -57,14 +57,14 @@ test('a selector is completed, checked and counted while the user types', async 
     await page.waitForURL('**/clusters?selector=zone%3Dsouth%2C%21size')
   })
   expect(sentRequests.filter((request) => request.includes('resolve')).length).toBeLessThan(2)
-  await link(page, other).waitFor()
+  await link(page, otherName).waitFor()
   await expect.poll(() => link(page, name).count()).toBe(0)
 
   await button(page, 'Columns').click()
   await dialog(page).getByRole('checkbox', { name: 'Site' }).uncheck()
   await page.reload()
   await waitForPage(page)
-  await row(page, other).filter({ hasText: 'zone=south' }).waitFor()
+  await row(page, otherName).filter({ hasText: 'zone=south' }).waitFor()
   expect(await page.getByRole('columnheader').allInnerTexts()).not.toContain('Site')
 })
 

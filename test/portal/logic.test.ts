@@ -207,7 +207,7 @@ test('retains the beginning and end of long output and counts the lost bytes', (
   const read = outputReader()
   const data = 'x'.repeat(64 * 1024)
   let parts: ReturnType<typeof retain> = []
-  for (let at = 0; at < 100; at++) parts = retain([...parts, ...read([chunk(at * data.length, data)])])
+  for (let index = 0; index < 100; index++) parts = retain([...parts, ...read([chunk(index * data.length, data)])])
   expect(parts.length).toBeLessThanOrEqual(17)
   const rows = rowsOf(parts, '')
   const lostRows = rows.filter(({ lostBytes }) => lostBytes > 0)

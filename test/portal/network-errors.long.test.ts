@@ -67,7 +67,7 @@ async function holdFirst(page: Page, path: string): Promise<() => void> {
 }
 
 test('a read that started before a write does not overwrite its result', async ({ open, api }) => {
-  const { name: known } = await api.newSite()
+  const { name: siteName } = await api.newSite()
   const page = await open('/clusters')
   const release = await holdFirst(page, '**/api/v1/sites')
   const read = page.waitForRequest('**/api/v1/sites')
@@ -77,7 +77,7 @@ test('a read that started before a write does not overwrite its result', async (
   const item = (name: string) => dialog(page).getByRole('listitem').filter({ hasText: name })
   await item('Late').waitFor()
   release()
-  await item(known).waitFor()
+  await item(siteName).waitFor()
   expect(await item('Late').count()).toBe(1)
 })
 

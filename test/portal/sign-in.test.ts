@@ -97,16 +97,16 @@ test('repeats a request with an expired token once, with the same idempotency ke
 
 test('a sign-out ends the session in every tab; a new sign-in returns to the page', async ({ open, user }) => {
   const page = await open('/dashboard', { allow: unauthorizedErrors })
-  const other = await page.context().newPage()
-  await other.goto('/clusters?status=Offline')
-  await waitForPage(other)
+  const otherPage = await page.context().newPage()
+  await otherPage.goto('/clusters?status=Offline')
+  await waitForPage(otherPage)
   await signOut(page)
   await heading(page, 'Sign in').waitFor()
-  await heading(other, 'Sign in').waitFor()
+  await heading(otherPage, 'Sign in').waitFor()
   expect(new URL(page.url()).search).toBe('')
   expect(await page.context().cookies()).not.toContainEqual(expect.objectContaining({ name: 'plat_refresh' }))
-  await signIn(other, user)
-  await other.waitForURL('**/clusters?status=Offline')
+  await signIn(otherPage, user)
+  await otherPage.waitForURL('**/clusters?status=Offline')
 })
 
 test.runIf(isLong)(
@@ -262,10 +262,10 @@ test.runIf(isLong)('a tab shows no data of the previous user', async ({ open, ap
   const page = await open('/settings/account')
   await page.getByText(`${user.username}@example.com`).first().waitFor()
   const { username, password } = await api.newUser('Viewer')
-  const other = await page.context().newPage()
-  await other.goto('/sign-in?returnTo=/clusters')
-  await heading(other, 'Clusters').waitFor()
-  await other.evaluate(
+  const otherPage = await page.context().newPage()
+  await otherPage.goto('/sign-in?returnTo=/clusters')
+  await heading(otherPage, 'Clusters').waitFor()
+  await otherPage.evaluate(
     async (credentials) => {
       const { fetch, BroadcastChannel }: any = globalThis
       const headers = { 'content-type': 'application/json' }

@@ -10,7 +10,7 @@ import { type Open, test } from '../support/portal/test.ts'
 
 const allow = [/^response 401 /]
 const editor = (page: Page) => page.getByRole('textbox', { name: 'Script' })
-const timeout = (page: Page) => page.getByLabel('Execution timeout (minutes)')
+const timeoutField = (page: Page) => page.getByLabel('Execution timeout (minutes)')
 const modal = (page: Page) => page.locator('dialog[open]')
 const secret = 'correct horse battery'
 
@@ -31,9 +31,9 @@ const jobForm: TestedForm = {
   open: async () => {},
   fill: async (page) => {
     await editor(page).fill('uptime')
-    await timeout(page).fill('7')
+    await timeoutField(page).fill('7')
   },
-  values: async (page) => [await editor(page).innerText(), await timeout(page).inputValue()],
+  values: async (page) => [await editor(page).innerText(), await timeoutField(page).inputValue()],
   kept: ['uptime', '7'],
   restored: ['uptime', '7'],
 }
@@ -136,11 +136,11 @@ test.runIf(isLong)(
   'continues when the user signs in again in another tab, and offers a choice to another user',
   async ({ open, user, api, origin }) => {
     const page = await openFilled(open, jobForm)
-    const other = await page.context().newPage()
-    await other.goto('/clusters')
+    const otherPage = await page.context().newPage()
+    await otherPage.goto('/clusters')
     const signInElsewhere = async (person: typeof user) => {
       await signIn(page.context(), origin, person)
-      await other.evaluate(() => {
+      await otherPage.evaluate(() => {
         const { BroadcastChannel }: any = globalThis
         // oxlint-disable-next-line unicorn/require-post-message-target-origin -- channels have no target origin
         new BroadcastChannel('session').postMessage('changed')
@@ -203,7 +203,7 @@ test('keeps a script while the user visits other pages, until it is submitted, c
   await expect.poll(() => editor(page).evaluate((element: any) => element.matches(':focus'))).toBe(true)
   const type = async () => {
     await page.keyboard.type('uptime')
-    await timeout(page).fill('7')
+    await timeoutField(page).fill('7')
   }
   await type()
   await mainLink(page, 'Clusters').click()
@@ -221,7 +221,7 @@ test('keeps a script while the user visits other pages, until it is submitted, c
   await editor(page).click()
   await type()
   await button(page, 'Clear form').click()
-  await expect.poll(() => timeout(page).inputValue()).toBe('')
+  await expect.poll(() => timeoutField(page).inputValue()).toBe('')
   expect(await drafts(page)).toBe('')
   await editor(page).click()
   await type()
@@ -259,7 +259,7 @@ test.runIf(isLong)(
     expect((await asked).type()).toBe('beforeunload')
     await waitForPage(page)
     await editor(page).fill('')
-    await timeout(page).fill('')
+    await timeoutField(page).fill('')
     await mainLink(page, 'Clusters').click()
     await heading(page, 'Clusters').waitFor()
   },

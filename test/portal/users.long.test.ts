@@ -219,10 +219,10 @@ test('the profile shows user, organisation and permissions', async ({ open, api 
 test('changing the password ends all other sessions', async ({ open, api }) => {
   const wrongPassword = /^response 401 PUT \/api\/v1\/users\/me\/password$/
   const { page, user } = await openAccount(api, open, 'password', [wrongPassword])
-  const change = async (current: string, next: string, again = next) => {
+  const change = async (current: string, next: string, repeated = next) => {
     await field(page, 'Current password').fill(current)
     await field(page, 'New password').fill(next)
-    await field(page, 'Confirm new password').fill(again)
+    await field(page, 'Confirm new password').fill(repeated)
     await button(page, 'Change password').click()
   }
   await change(user.password, 'short')
@@ -283,7 +283,7 @@ inTenant('an administrator limits the lifetime of API tokens and sets its defaul
 
 test('other sessions are listed and ended', async ({ open, api }) => {
   const { page, user } = await openAccount(api, open, 'sessions')
-  const others = [user.tokens, await api.signIn(user), await api.signIn(user)]
+  const sessions = [user.tokens, await api.signIn(user), await api.signIn(user)]
   const sessionCount = async () => (await page.getByRole('row').count()) - 1
   await page.reload()
   await row(page, 'This session').waitFor()
@@ -298,7 +298,7 @@ test('other sessions are listed and ended', async ({ open, api }) => {
   await dialog(page).getByText('End 2 sessions?').waitFor()
   await button(page, 'End').click()
   await expect.poll(sessionCount).toBe(1)
-  for (const tokens of others) await expectSessionEnded(api, tokens)
+  for (const tokens of sessions) await expectSessionEnded(api, tokens)
   expect(await button(page, 'End all other sessions').isDisabled()).toBe(true)
 })
 

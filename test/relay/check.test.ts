@@ -54,7 +54,7 @@ test.skipIf(noProxy !== '')(`--check names what a proxy refuses${noProxy}`, asyn
     env: process.env,
   })
   await proxy.writes(/Accepting connections/)
-  for (const [address, via, advice] of [
+  for (const [address, viaProxy, advice] of [
     ['https://platform.invalid', 'http://127.0.0.1:1', /not available \(ECONNREFUSED\); check its address/],
     ['https://platform.invalid', 'http://127.0.0.1:3129', /status 407\); set its user name and password/],
     ['https://platform.invalid:444', 'http://user:secret@127.0.0.1:3129', /status 403\); let it allow CONNECT/],
@@ -64,7 +64,7 @@ test.skipIf(noProxy !== '')(`--check names what a proxy refuses${noProxy}`, asyn
       /status 50\d\); check that it is a proxy and can reach/,
     ],
   ] as const) {
-    const result = await check(['--server', address], { HTTPS_PROXY: via })
+    const result = await check(['--server', address], { HTTPS_PROXY: viaProxy })
     expect(result).toEqual({ exitCode: 11, text: expect.stringMatching(advice) })
     expect(result.text).toMatch(/^Proxy: FAILED\. The proxy http:\/\/127.0.0.1/)
   }

@@ -102,8 +102,10 @@ describe.concurrent('a script', () => {
     chmodSync(folder.path, 0o711)
     // File modes do not restrict root.
     const runAs = process.getuid?.() === 0 ? ['--run-as', 'daemon'] : []
-    await using other = await Stage.start({ args: ['--work-dir', folder.path, ...runAs] })
-    const job = await other.platform.run({ script: 'pwd; ls -A; mkdir -p a/b; touch a/b/left-over; chmod -R a-w . a' })
+    await using otherStage = await Stage.start({ args: ['--work-dir', folder.path, ...runAs] })
+    const job = await otherStage.platform.run({
+      script: 'pwd; ls -A; mkdir -p a/b; touch a/b/left-over; chmod -R a-w . a',
+    })
     expect(job.output).toMatch(new RegExp(`^${folder.path}/.*\n$`))
     expect(readdirSync(join(job.output.trim(), '../..'))).toEqual([])
   })

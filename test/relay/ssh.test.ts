@@ -152,11 +152,11 @@ test('sends a heartbeat before slow nodes respond, which are Offline until then'
     executor: 'ssh',
     host: 'silent',
   }))
-  await using other = await startStage([{ name: 'here', executor: 'local' }, ...silentNodes])
-  await other.platform.until(() => other.platform.heartbeats.length > 0)
+  await using otherStage = await startStage([{ name: 'here', executor: 'local' }, ...silentNodes])
+  await otherStage.platform.until(() => otherStage.platform.heartbeats.length > 0)
   const connections = readFileSync(argumentsFile, 'utf8').split('-- silent').length - 1
   expect(connections).toBeLessThan(silentNodes.length)
-  const statuses = other.platform.heartbeats[0]?.nodes.map(({ status }) => status)
+  const statuses = otherStage.platform.heartbeats[0]?.nodes.map(({ status }) => status)
   expect(statuses).toEqual(['Online', ...silentNodes.map(() => 'Offline')])
 })
 
@@ -168,8 +168,8 @@ test.skipIf(!canMount).for<[string, (path: string) => Parameters<typeof startSta
   ['workDir of an ssh node', (path) => [[{ name: 'there', executor: 'ssh', host: 'there', workDir: path }]]],
 ])('a script, but no program beside it, runs from a %s that is mounted noexec', async ([, settings]) => {
   await using disk = await mountedFolder('8m,noexec')
-  await using other = await startStage(...settings(disk.path))
-  const job = await other.platform.run({ script: '#!/bin/sh\npwd; cp /bin/true . && ./true' })
+  await using otherStage = await startStage(...settings(disk.path))
+  const job = await otherStage.platform.run({ script: '#!/bin/sh\npwd; cp /bin/true . && ./true' })
   expect([job.output, job.completion?.exitCode]).toEqual([expect.stringContaining(`${disk.path}/`), 126])
 })
 

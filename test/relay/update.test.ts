@@ -143,12 +143,12 @@ test('a relay that cannot write its programs reports the reason, runs scripts, a
   rmdirSync(barrier)
   await site.untilReported('completed')
 
-  await using other = await Site.open()
-  mkdirSync(join(other.stateFolder, 'programs/state.json.draft'), { recursive: true, mode: 0o700 })
-  other.offer(newProgram, newVersion, `${newProgram} `)
-  const rejecting = other.start()
+  await using otherSite = await Site.open()
+  mkdirSync(join(otherSite.stateFolder, 'programs/state.json.draft'), { recursive: true, mode: 0o700 })
+  otherSite.offer(newProgram, newVersion, `${newProgram} `)
+  const rejecting = otherSite.start()
   await rejecting.writes(/could not be rejected/)
-  expect((await other.platform.run({ script: 'echo out' })).output).toBe('out\n')
+  expect((await otherSite.platform.run({ script: 'echo out' })).output).toBe('out\n')
 }, 60_000)
 
 test('a stored program that the release key has not signed does not start', async () => {

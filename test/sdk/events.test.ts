@@ -43,9 +43,9 @@ test('delivers events in order, and only to subscribers', async () => {
     await new Promise((resolve) => setTimeout(resolve, id === 'evt_1' ? 20 : 0))
     ids.push(id)
   })
-  const others = [cloudEvent('evt_0', 'platform.cluster.updated')]
+  const otherEvents = [cloudEvent('evt_0', 'platform.cluster.updated')]
   const { body } = await instance.control('POST', '/events', {
-    events: [...others, cloudEvent('evt_1'), cloudEvent('evt_2')],
+    events: [...otherEvents, cloudEvent('evt_1'), cloudEvent('evt_2')],
   })
   expect(body).toEqual({ handled: ['evt_0', 'evt_1', 'evt_2'], failed: [] })
   expect(ids).toEqual(['evt_1', 'evt_2'])

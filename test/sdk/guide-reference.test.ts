@@ -8,8 +8,8 @@ import { expect, test } from 'vitest'
 
 /** docs/modules.md repeats parts of the code. These tests compare the guide with the code. */
 
-const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
-const guide = await readFile(at('docs/modules.md'), 'utf8')
+const pathOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const guide = await readFile(pathOf('docs/modules.md'), 'utf8')
 
 test('the guide documents every module error code', () => {
   const rows = [...guide.matchAll(/^\| `(PLAT-MOD-\d+)` \| (.*?) *\|$/gm)].map(([, code, meaning]) => [code, meaning])
@@ -30,7 +30,7 @@ test('the guide documents every field of the manifest', () => {
 })
 
 test('docs/cli.md and the guide document every module command', async () => {
-  const cli = await readFile(at('docs/cli.md'), 'utf8')
+  const cli = await readFile(pathOf('docs/cli.md'), 'utf8')
   const module = completionsOf(createProgram()).flatMap(({ path }) => /^plat module (\w+)$/.exec(path)?.[1] ?? [])
   const [line = ''] = /^\| `module .*$/m.exec(cli) ?? []
   expect(module.filter((name) => !line.includes(`\`${name}\``) && !line.includes(`\`module ${name}\``))).toEqual([])

@@ -63,13 +63,13 @@ test('distinguishes tokens with the same name', () => {
 })
 
 test('accepts registrations in configureServices only', async () => {
-  let late: (() => unknown) | undefined
+  let callLate: (() => unknown) | undefined
   const { host } = instanceOf({
     configureServices: (services) => {
       services.addSingleton(Clock, () => ({ hour: 9 }))
-      late = () => services.addSingleton(Diary, () => ({ owner: 'late' }))
+      callLate = () => services.addSingleton(Diary, () => ({ owner: 'late' }))
     },
   })
   expect(host.context.services.get(Clock)).toEqual({ hour: 9 })
-  expect(() => late?.()).toThrow('configureServices')
+  expect(() => callLate?.()).toThrow('configureServices')
 })

@@ -9,7 +9,7 @@ import { findSimulator, folderOf, placesIn } from './state.ts'
 
 const print = (line: string): void => console.log(line)
 const folder = folderOf(process.env)
-const elapsed = (): string => `${(performance.now() / 1000).toFixed(1)} s`
+const duration = (): string => `${(performance.now() / 1000).toFixed(1)} s`
 
 async function stopSimulator(): Promise<boolean> {
   const runningState = findSimulator(folder)
@@ -26,8 +26,8 @@ async function stopSimulator(): Promise<boolean> {
 async function startSimulator({ stage, ...options }: Extract<Options, { action: 'start' }>): Promise<void> {
   await stopSimulator()
   print(`Simulating stage ${stage} …`)
-  await start({ folder, stage, ...options }, (step) => print(`  ${step}, after ${elapsed()}`))
-  print(`The platform is running on this machine after ${elapsed()}:`)
+  await start({ folder, stage, ...options }, (step) => print(`  ${step}, after ${duration()}`))
+  print(`The platform is running on this machine after ${duration()}:`)
   for (const [name, value] of outputs()) print(`  ${`${name}:`.padEnd(21)}${value}`)
 }
 

@@ -5,5 +5,5 @@ export const rounds = (few: number, many: number): number => (isLong ? many : fe
 
 export const stride = isLong ? 1 : 4
 
-export const sampled = <Each>(rows: readonly Each[], every = 3): readonly Each[] =>
-  rows.filter((_, index) => isLong || index % every === 0)
+export const sampled = <Each>(rows: readonly Each[], interval = 3): readonly Each[] =>
+  rows.filter((_, index) => isLong || index % interval === 0)

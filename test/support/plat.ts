@@ -33,16 +33,16 @@ export class Plat {
   }
 
   with(environment: Record<string, string | undefined>): Plat {
-    const other = new Plat('', {})
-    Object.assign(other.#environment, this.#environment, environment)
-    other.#folder = this.#folder
-    return other
+    const copy = new Plat('', {})
+    Object.assign(copy.#environment, this.#environment, environment)
+    copy.#folder = this.#folder
+    return copy
   }
 
   in(folder: string): Plat {
-    const other = this.with({})
-    other.#folder = folder
-    return other
+    const copy = this.with({})
+    copy.#folder = folder
+    return copy
   }
 
   run(args: readonly string[], input = ''): Promise<Ended> {

@@ -67,9 +67,9 @@ export class Program implements AsyncDisposable {
   }
 
   takeUnshown(): string {
-    const from = this.#shownUpTo
+    const start = this.#shownUpTo
     this.#shownUpTo = this.#text.length
-    return this.#text.slice(from)
+    return this.#text.slice(start)
   }
 
   write(input: string): void {

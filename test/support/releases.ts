@@ -51,8 +51,8 @@ function replaceOnce(text: string, search: string | RegExp, replacement: string)
 
 function change(path: string, text: string): string {
   if (path.endsWith('/http/src/authorize.ts')) {
-    const marked = replaceOnce(text, 'async function userOf(', 'let authorizedCount = 0\nasync function userOf(')
-    return replaceOnce(marked, /(?=return withOrigin\(caller,)/, `${failForUsers}\n  `)
+    const markedText = replaceOnce(text, 'async function userOf(', 'let authorizedCount = 0\nasync function userOf(')
+    return replaceOnce(markedText, /(?=return withOrigin\(caller,)/, `${failForUsers}\n  `)
   }
   if (/\/(?:queue|schedule)\/|bootstrap\.ts$/.test(path)) return text
   return `${replaceOnce(text, 'export const handler =', 'const whole: any =')}\nexport const handler = ${handler}`

@@ -20,8 +20,8 @@ function now(): number {
 }
 
 /** Replaces the file, so that no program reads a partly written one. */
-export function setSystemClock(path: string, milliseconds: number): void {
-  writeFileSync(`${path}.new`, String(milliseconds))
+export function setSystemClock(path: string, timeMs: number): void {
+  writeFileSync(`${path}.new`, String(timeMs))
   renameSync(`${path}.new`, path)
 }
 

@@ -16,10 +16,10 @@ export class Terminal extends Program {
   }
 
   type(command: string): () => CommandOutput {
-    const from = this.text.length
+    const start = this.text.length
     this.write(`{ ${command}\n} </dev/null; printf '\\n${mark}%s\\n' $?\n`)
     return () => {
-      const [output = '', end] = this.text.slice(from).split(`\n${mark}`)
+      const [output = '', end] = this.text.slice(start).split(`\n${mark}`)
       return { output, exitCode: end?.includes('\n') === true ? Number.parseInt(end, 10) : undefined }
     }
   }

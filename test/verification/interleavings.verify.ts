@@ -51,7 +51,7 @@ async function explore(
   claimAll(`${claim}: schedules, ${schedules.size} of them distinct`, doneCount, numRuns)
 }
 
-const times = <Task>(count: number, task: Task): Task[] => Array.from({ length: count }, () => task)
+const repeat = <Task>(count: number, task: Task): Task[] => Array.from({ length: count }, () => task)
 
 function successesOf(settled: readonly PromiseSettledResult<any>[], ...codes: string[]): any[] {
   for (const each of settled) {
@@ -71,7 +71,7 @@ test('one of several concurrent setups succeeds, and its tokens work', () =>
     const body = { ...administrator, initialAdminToken: await adminToken() }
     const settled = await interleave(
       scheduler,
-      times(count, () => completeSetup(body)),
+      repeat(count, () => completeSetup(body)),
     )
     const successes = successesOf(settled, 'setup_already_complete')
     expect(successes).toHaveLength(1)
@@ -88,7 +88,7 @@ test('a refresh token gets at most one successor, and its second use ends the se
       const { refreshToken, sessionId, organisationId } = await newSession()
       const settled = await interleave(
         scheduler,
-        times(count, () => refresh({ refreshToken })),
+        repeat(count, () => refresh({ refreshToken })),
       )
       const successes = successesOf(settled, 'invalid_refresh_token')
       expect(successes.length).toBeLessThanOrEqual(1)

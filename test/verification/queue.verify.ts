@@ -51,12 +51,12 @@ async function runAll(tenants: readonly Tenant[]): Promise<void> {
 
 /** Waits until the queues are empty in three checks in a row, because a handled message may lead to another one. */
 async function queuesEmpty(): Promise<void> {
-  for (let times = 0; times < 3; await delay(200)) {
+  for (let count = 0; count < 3; await delay(200)) {
     const { queues }: any = await (await fetch(`${process.env['AWS_ENDPOINT_URL_SQS']}/_queues`)).json()
     const ownQueues = queues.filter(
       ({ name }: any) => /^(?:batches|events)(?:-|$)/.test(name) && !name.includes('dead'),
     )
-    times = ownQueues.every(({ waiting, inFlight, delayed }: any) => waiting + inFlight + delayed === 0) ? times + 1 : 0
+    count = ownQueues.every(({ waiting, inFlight, delayed }: any) => waiting + inFlight + delayed === 0) ? count + 1 : 0
   }
 }
 

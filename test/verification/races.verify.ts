@@ -34,14 +34,14 @@ beforeAll(async () => {
 afterAll(() => callers[Symbol.asyncDispose]())
 
 async function sendTogether(calls: readonly Call[]): Promise<Response[][]> {
-  const replies = await callers.requestAll((place) => calls.filter((_, index) => index % processes === place))
+  const replies = await callers.requestAll((position) => calls.filter((_, index) => index % processes === position))
   return calls.map((_, index) => replies[index % processes][Math.floor(index / processes)])
 }
 
 const firstsOf = async (calls: readonly Call[]): Promise<Response[]> =>
   (await sendTogether(calls)).flatMap(([first]) => first ?? [])
 
-const times = <Each>(count: number, make: () => Each): Each[] => Array.from({ length: count }, make)
+const repeat = <Each>(count: number, make: () => Each): Each[] => Array.from({ length: count }, make)
 const withStatus = (responses: readonly Response[], status: number): Response[] =>
   responses.filter((each) => each.status === status)
 
@@ -76,7 +76,7 @@ test('setup: exactly one caller wins', async () => {
     await resetPlatform()
     const body = { ...administrator, initialAdminToken: await adminToken() }
     // Spread the calls over the time that the winner takes.
-    const calls = times(count, () => ({
+    const calls = repeat(count, () => ({
       function: 'setup' as const,
       sent: jsonRequest('/api/v1/setup/complete', body),
       afterMs: Math.floor(random() * 4),
@@ -107,7 +107,7 @@ test('refresh: one token gets at most one successor', async () => {
   const [claims, others] = [new RoundClaims(), [] as string[]]
   await forRounds('refresh', rounds, async () => {
     const { refreshToken, sessionId, organisationId } = await newSession()
-    const responses = await firstsOf(times(count, () => refreshing(refreshToken)))
+    const responses = await firstsOf(repeat(count, () => refreshing(refreshToken)))
     const winners = withStatus(responses, 200)
     claims.check(`refresh by ${count} callers: at most one successor`, winners.length <= 1)
     others.push(...findUnexpected(responses, '200', '401 invalid_refresh_token'))
@@ -162,7 +162,7 @@ test('enrollment: one token enrolls one relay', async () => {
     const caller = await newCaller()
     const { id, enrollmentToken } = await Cluster.register(caller, { name: `cluster ${round}`, type: 'Hypervisor' })
     const responses = await firstsOf(
-      times(count, () => ({
+      repeat(count, () => ({
         function: 'relay',
         sent: jsonRequest('/api/v1/relay/enroll', enrollRequest(enrollmentToken)),
       })),
@@ -194,7 +194,7 @@ test.for(['jobs', 'batches'] as const)(
     let [removedCount, keptCount] = [0, 0]
     const caller = await newCaller()
     const { organisationId } = caller
-    const other = await Cluster.register(caller, { name: 'stays', type: 'Hypervisor' })
+    const otherCluster = await Cluster.register(caller, { name: 'stays', type: 'Hypervisor' })
     const submissionDelay = new BalancedDelay()
     await forRounds(`removal against ${kind}`, rounds, async (round) => {
       const { id } = await Cluster.register(caller, { name: `${kind} ${round}`, type: 'Hypervisor' })
@@ -204,8 +204,8 @@ test.for(['jobs', 'batches'] as const)(
         sent: { method: 'DELETE', target: `/api/v1/clusters/${id}`, headers },
       }
       const [path, body] =
-        kind === 'jobs' ? ['', scriptJob(id)] : ['/batch', { jobs: [scriptJob(other.id), scriptJob(id)] }]
-      const submissions = times(count, () => ({
+        kind === 'jobs' ? ['', scriptJob(id)] : ['/batch', { jobs: [scriptJob(otherCluster.id), scriptJob(id)] }]
+      const submissions = repeat(count, () => ({
         function: 'jobs' as const,
         sent: jsonRequest(`/api/v1/jobs${path}`, body, headers),
         afterMs: submissionDelay.next(random()),

@@ -112,10 +112,10 @@ const attacks: readonly [string, (target: Target) => Promise<unknown>][] = [
   [
     'with a signature from another repository',
     async (target) => {
-      const other = { ...target, repository: `${target.repository}-other` }
-      const signedDigest = await push(other)
-      await sign(other, signedDigest)
-      await copySignature(other, signedDigest, { ...target, digest: await push(target) })
+      const otherTarget = { ...target, repository: `${target.repository}-other` }
+      const signedDigest = await push(otherTarget)
+      await sign(otherTarget, signedDigest)
+      await copySignature(otherTarget, signedDigest, { ...target, digest: await push(target) })
     },
   ],
   ['with one bit of the signature changed', copyToLatest(flipBit)],

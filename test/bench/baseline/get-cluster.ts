@@ -1,6 +1,6 @@
 import { BatchGetItemCommand } from '@aws-sdk/client-dynamodb'
 import { verifyToken } from './access-token.ts'
-import { type BaselineEvent, type BaselineResponse, keyOf, plain, reject, respond, store, TableName } from './store.ts'
+import { type BaselineEvent, type BaselineResponse, keyOf, decode, reject, respond, store, TableName } from './store.ts'
 import { clusterBody, clusterKeys } from './wire.ts'
 
 export async function handler(event: BaselineEvent): Promise<BaselineResponse> {
@@ -10,6 +10,6 @@ export async function handler(event: BaselineEvent): Promise<BaselineResponse> {
   const Keys = clusterKeys(claims.org, id).map(keyOf)
   const request = { RequestItems: { [TableName]: { Keys, ConsistentRead: true } } }
   const { Responses } = await store.send(new BatchGetItemCommand(request))
-  const body = clusterBody((Responses?.[TableName] ?? []).map(plain))
+  const body = clusterBody((Responses?.[TableName] ?? []).map(decode))
   return body === undefined ? reject(404) : respond(200, body)
 }

@@ -21,7 +21,7 @@ const attributeOf = (value: unknown): AttributeValue => {
 export const attributesOf = (item: object): Attributes =>
   Object.fromEntries(Object.entries(item).map(([name, value]) => [name, attributeOf(value)]))
 
-export const plain = (item: Attributes): Record<string, unknown> =>
+export const decode = (item: Attributes): Record<string, unknown> =>
   Object.fromEntries(Object.entries(item).map(([name, { S, N, BOOL }]) => [name, S ?? BOOL ?? Number(N)]))
 
 export interface BaselineEvent {

@@ -16,7 +16,7 @@ import {
   readInputs,
   relayMonth,
   singleJob,
-  times,
+  multiply,
 } from './model.ts'
 
 const { values } = parseArgs({ options: { measure: { type: 'boolean' }, prices: { type: 'string' } } })
@@ -40,7 +40,7 @@ printTable({
     .filter((name) => !/^(schedule\/|an hour)/.test(name))
     .map((name) => {
       const { storeCalls, writeUnits, per } = flowOf(inputs, name)
-      const quantities = times(quantitiesOf(inputs, name), 1_000_000)
+      const quantities = multiply(quantitiesOf(inputs, name), 1_000_000)
       return [name, dollars(costOf(quantities, inputs)), storeCalls / per, writeUnits / per, shares(quantities)]
     }),
 })
@@ -48,8 +48,8 @@ const months: Record<string, Quantities> = {
   'a deployment without relays and users': idleMonth(inputs),
   'an idle relay with a channel': relayMonth(inputs),
   [`an idle relay without one (a heartbeat every ${inputs.units.heartbeatSeconds} s)`]: pollingRelayMonth(inputs),
-  'a relay with a job of a batch every hour': plus(relayMonth(inputs), times(quantitiesOf(inputs, batchJob), 730)),
-  '10,000 single jobs': times(quantitiesOf(inputs, singleJob), 10_000),
+  'a relay with a job of a batch every hour': plus(relayMonth(inputs), multiply(quantitiesOf(inputs, batchJob), 730)),
+  '10,000 single jobs': multiply(quantitiesOf(inputs, singleJob), 10_000),
 }
 printTable({
   title: 'A month',

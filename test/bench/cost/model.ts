@@ -50,7 +50,7 @@ export function plus(...all: readonly Quantities[]): Quantities {
   return sum
 }
 
-export const times = (quantities: Quantities, factor: number): Quantities =>
+export const multiply = (quantities: Quantities, factor: number): Quantities =>
   Object.fromEntries(Object.entries(quantities).map(([name, value]) => [name, value * factor]))
 
 /** Returns dollars by service, the largest first. Throws if a quantity has no price. */
@@ -92,7 +92,7 @@ export function quantitiesOf(inputs: Inputs, name: string): Quantities {
     gigabyteSeconds += ((memoryMb[functionName] ?? 512) / 1024) * (milliseconds / 1000)
     if (functionName.startsWith('queue/')) receivedBatches += invocations
   }
-  const units = times(
+  const units = multiply(
     {
       gatewayRequests: flow.meteredRequests,
       invocations: flow.invocations,
@@ -125,7 +125,7 @@ const wakeUpsOf = (name: string): Quantities =>
 export function relayMonth(inputs: Inputs): Quantities {
   const { hoursPerMonth, channelHours } = assumptions
   const channels = hoursPerMonth / channelHours
-  return plus(times(quantitiesOf(inputs, 'an hour of an idle relay'), hoursPerMonth), {
+  return plus(multiply(quantitiesOf(inputs, 'an hour of an idle relay'), hoursPerMonth), {
     channelMinutes: hoursPerMonth * 60,
     channelMessages: 4 * channels,
     invocations: 3 * channels,
@@ -134,7 +134,7 @@ export function relayMonth(inputs: Inputs): Quantities {
 }
 
 export const pollingRelayMonth = (inputs: Inputs): Quantities =>
-  times(quantitiesOf(inputs, 'an hour of an idle relay without a channel'), assumptions.hoursPerMonth)
+  multiply(quantitiesOf(inputs, 'an hour of an idle relay without a channel'), assumptions.hoursPerMonth)
 
 /** Returns the number of custom metrics that the flows write. AWS charges each metric name once for each function. */
 const metricsOf = (inputs: Inputs, flows: readonly string[]): number =>
@@ -154,7 +154,7 @@ export function idleMonth(inputs: Inputs): Quantities {
       queueRequests: (consumers * pollers * hoursPerMonth * 3600) / pollSeconds,
       scheduledRuns: runs.reduce((sum, [, count]) => sum + count, 0),
     },
-    ...runs.map(([name, count]) => times(quantitiesOf(inputs, name), count)),
+    ...runs.map(([name, count]) => multiply(quantitiesOf(inputs, name), count)),
   )
 }
 
@@ -173,15 +173,15 @@ export function fleetMonth(inputs: Inputs, { clusters, users }: Fleet): Quantiti
     'a change (PATCH cluster)': day.changesPerUser,
     [singleJob]: day.singleJobsPerUser,
     'GET job': day.singleJobsPerUser * day.pollsPerJob,
-  }).map(([name, count]) => times(quantitiesOf(inputs, name), count))
+  }).map(([name, count]) => multiply(quantitiesOf(inputs, name), count))
   const jobs = batchJobs + users * day.singleJobsPerUser * day.workdaysPerMonth
   const storedGb = (clusters * storage.cluster + jobs * day.monthsOfJobs * storage.batchJob) / 1e9
   const metrics = metricsOf(inputs, Object.keys(flows)) - metricsOf(inputs, Object.keys(deployment.schedules))
   return plus(
     idleMonth(inputs),
-    times(relayMonth(inputs), clusters),
-    times(quantitiesOf(inputs, batchJob), batchJobs),
-    times(plus(...userDay), users * day.workdaysPerMonth),
+    multiply(relayMonth(inputs), clusters),
+    multiply(quantitiesOf(inputs, batchJob), batchJobs),
+    multiply(plus(...userDay), users * day.workdaysPerMonth),
     { storedGb, restorableGb: deployment.isRestorable ? storedGb : 0, metrics },
   )
 }

@@ -29,10 +29,10 @@ export const notAnObject: DeriveInvalid = (valid) => {
     '{"a":1,}',
     'NaN',
   ]
-  const others = ['', ' ', 'null', 'true', '7', '"text"', '[]', `[${text}]`, '\0', `\u{FEFF}${text}`]
+  const otherBodies = ['', ' ', 'null', 'true', '7', '"text"', '[]', `[${text}]`, '\0', `\u{FEFF}${text}`]
   // A gateway that forwards bodies as text replaces invalid UTF-8 with U+FFFD.
   const notUtf8 = [Buffer.from(text, 'utf16le'), Buffer.from(`${text}\u00ff`, 'latin1')]
-  return bodiesOf([...brokenTexts, ...others, ...notUtf8])
+  return bodiesOf([...brokenTexts, ...otherBodies, ...notUtf8])
 }
 
 export const otherContentType: DeriveInvalid = (valid) => {

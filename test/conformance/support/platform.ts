@@ -122,9 +122,9 @@ export class Platform {
     )
   }
 
-  async submit(clusterId: string, payload: object = {}, rest: object = {}): Promise<string> {
+  async submit(clusterId: string, payload: object = {}, fields: object = {}): Promise<string> {
     const admin = await this.admin
-    const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname', ...payload }, ...rest }
+    const job = { clusterId, type: 'InvokeScript', payload: { script: 'uname', ...payload }, ...fields }
     const { id } = expectStatus(await admin.post('/api/v1/jobs', job), 202)
     this.cancelLater(admin, `/api/v1/jobs/${id}`)
     return id

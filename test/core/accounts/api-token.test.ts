@@ -187,10 +187,10 @@ describe('the permissions of an API token', () => {
   })
 
   test('limit the administration of users', async () => {
-    const weak = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', 'clusters:read'] })
+    const weakToken = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', 'clusters:read'] })
     const others = permissionsOf(['Viewer', 'OrgAdmin']).filter((each) => each !== 'users:admin')
     const adminToken = await ApiToken.create(platform.caller, { name, permissions: ['users:admin', ...others] })
-    const [weakCaller, caller] = [await verifyApiToken(weak.token), await verifyApiToken(adminToken.token)]
+    const [weakCaller, caller] = [await verifyApiToken(weakToken.token), await verifyApiToken(adminToken.token)]
     await expectError(UserAdmin.create(weakCaller, userRequest(['Viewer'])), 'role_not_grantable')
     await expectError(UserAdmin.create(caller, userRequest(['PlatformAdmin'])), 'role_not_grantable')
     const { id } = await UserAdmin.create(caller, userRequest(['OrgAdmin']))

@@ -108,17 +108,17 @@ describe('administrators cannot exceed their own rights', () => {
 
 test('a password reset is rejected for the caller’s own account and with an API token', async () => {
   const self = await createColleague(tenant.caller, 'OrgAdmin')
-  const other = await createColleague(tenant.caller, 'Viewer')
+  const colleague = await createColleague(tenant.caller, 'Viewer')
   await expect(UserAdmin.update(self.caller, self.id, newPassword)).rejects.toMatchObject({
     code: 'validation_failed',
     extra: { details: [{ path: '/password', message: expect.stringContaining('PUT /api/v1/users/me/password') }] },
   })
   const caller = await verifyApiToken((await ApiToken.create(self.caller, { name: 'automation' })).token)
-  for (const { id } of [self, other]) await expectError(UserAdmin.update(caller, id, newPassword), 'forbidden')
-  await UserAdmin.update(caller, other.id, { email: 'other@example.com' })
-  for (const { username } of [self, other]) expect(await signInUser(username)).toMatchObject({ username })
-  await UserAdmin.update(self.caller, other.id, newPassword)
-  expect(await signInUser(other.username, newPassword.password)).toMatchObject({ id: other.id })
+  for (const { id } of [self, colleague]) await expectError(UserAdmin.update(caller, id, newPassword), 'forbidden')
+  await UserAdmin.update(caller, colleague.id, { email: 'other@example.com' })
+  for (const { username } of [self, colleague]) expect(await signInUser(username)).toMatchObject({ username })
+  await UserAdmin.update(self.caller, colleague.id, newPassword)
+  expect(await signInUser(colleague.username, newPassword.password)).toMatchObject({ id: colleague.id })
 })
 
 test('a taken username is rejected before the password is hashed', async () => {
@@ -183,7 +183,7 @@ describe('access tokens cannot grant longer access once the rights of their user
   // By default, one change per operation; creating an API token is tested with all changes.
   const cells = Object.keys(operations).flatMap((operation, index) =>
     Object.keys(changes)
-      .filter((_, at, all) => isLong || operation === 'create an API token' || index % all.length === at)
+      .filter((_, position, all) => isLong || operation === 'create an API token' || index % all.length === position)
       .map((change) => [change, operation] as const),
   )
 

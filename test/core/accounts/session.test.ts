@@ -177,18 +177,18 @@ describe('signing in', () => {
   })
 
   test('failures with a device cookie limit only that device, and the cookie does not exempt another user from limits', async () => {
-    const [user, other] = [await newUser(), await newUser()]
+    const [user, otherUser] = [await newUser(), await newUser()]
     const device = (await startInBrowser(user)).device ?? ''
     advanceToNextMinute()
     const guessWith = (who: SignedInUser) => errorCodeOf(startInBrowser({ credentials: wrongFor(who) }, device))
     for (let count = 0; count < limit; count++) expect(await guessWith(user)).toBe('invalid_credentials')
     expect(await guessWith(user)).toBe('rate_limited')
     await signIn(user.credentials, newOrigin())
-    for (let count = 0; count < limit; count++) await guess(other)
-    expect(await errorCodeOf(startInBrowser(other, device))).toBe('rate_limited')
+    for (let count = 0; count < limit; count++) await guess(otherUser)
+    expect(await errorCodeOf(startInBrowser(otherUser, device))).toBe('rate_limited')
     advanceClock(60_000)
-    expect((await startInBrowser(other, device)).device).toBe(device)
-    expect((await startInBrowser(other, 'x'.repeat(43))).device).not.toBe('x'.repeat(43))
+    expect((await startInBrowser(otherUser, device)).device).toBe(device)
+    expect((await startInBrowser(otherUser, 'x'.repeat(43))).device).not.toBe('x'.repeat(43))
     advanceClock(366 * dayMs)
     expect((await startInBrowser(user, device)).device).not.toBe(device)
   })
@@ -262,13 +262,13 @@ describe('refreshing', () => {
   ]
   test.each(retryCases)('a retry with %s', async (_, { key: idempotencyKey, afterMs = 0 }, isRepeated) => {
     const user = await newUser()
-    const first = await refresh(user, newOrigin(), { idempotencyKey: 'key-1' })
-    expect(JSON.stringify(await get(keysOf(user.refreshToken).token))).not.toContain(first.refreshToken)
+    const firstTokens = await refresh(user, newOrigin(), { idempotencyKey: 'key-1' })
+    expect(JSON.stringify(await get(keysOf(user.refreshToken).token))).not.toContain(firstTokens.refreshToken)
     advanceClock(afterMs)
     const retry = refresh(user, newOrigin(), { idempotencyKey })
-    if (isRepeated) expect(await retry).toEqual(first)
+    if (isRepeated) expect(await retry).toEqual(firstTokens)
     else await expectError(retry, 'invalid_refresh_token')
-    await (isRepeated ? expectOpen : expectEnded)(first)
+    await (isRepeated ? expectOpen : expectEnded)(firstTokens)
     if (isRepeated) await expectEnded(user)
   })
 
@@ -402,20 +402,21 @@ describe('refreshing', () => {
       expect(ttlMs - endMs).toBeGreaterThanOrEqual(dayMs)
       expect(ttlMs - endMs).toBeLessThan(dayMs + 60_000)
     }
-    const first = keysOf(user.refreshToken)
-    const signedInMs = Number((await get(first.session))?.['createdAtMs'])
-    for (const key of [first.session, first.token]) await expectTtl(key, signedInMs + refreshTokenSeconds * 1000)
-    expect((await get(first.token))?.['expiresAtMs']).toBeLessThan(signedInMs + refreshTokenSeconds * 1000 + 60_000)
+    const firstKeys = keysOf(user.refreshToken)
+    const signedInMs = Number((await get(firstKeys.session))?.['createdAtMs'])
+    for (const key of [firstKeys.session, firstKeys.token])
+      await expectTtl(key, signedInMs + refreshTokenSeconds * 1000)
+    expect((await get(firstKeys.token))?.['expiresAtMs']).toBeLessThan(signedInMs + refreshTokenSeconds * 1000 + 60_000)
     advanceClock(dayMs)
     const next = keysOf((await refresh(user)).refreshToken)
-    const refreshedMs = Number((await get(first.session))?.['lastUsedAtMs'])
+    const refreshedMs = Number((await get(firstKeys.session))?.['lastUsedAtMs'])
     expect(refreshedMs - signedInMs).toBeGreaterThanOrEqual(dayMs)
-    for (const key of [first.session, next.token]) await expectTtl(key, refreshedMs + refreshTokenSeconds * 1000)
+    for (const key of [firstKeys.session, next.token]) await expectTtl(key, refreshedMs + refreshTokenSeconds * 1000)
     advanceClock(dayMs)
     const signedOutMs = now()
     await signOut(user.caller)
-    await expectTtl(first.session, signedOutMs + refreshTokenSeconds * 1000)
-    expect(await get(first.session)).not.toHaveProperty('gsi1pk')
+    await expectTtl(firstKeys.session, signedOutMs + refreshTokenSeconds * 1000)
+    expect(await get(firstKeys.session)).not.toHaveProperty('gsi1pk')
   })
 })
 
@@ -442,24 +443,24 @@ describe('changing the password', () => {
   ] as const
 
   test('by another session ends the session that an earlier change kept', async () => {
-    const first = await newUser()
-    await change(first)
-    const second = await signInUser(first.username, newPassword)
-    await changePassword(second.caller, { currentPassword: newPassword, newPassword: password }, newOrigin())
-    await expectEnded(first)
-    await expectOpen(second)
+    const user = await newUser()
+    await change(user)
+    const newSession = await signInUser(user.username, newPassword)
+    await changePassword(newSession.caller, { currentPassword: newPassword, newPassword: password }, newOrigin())
+    await expectEnded(user)
+    await expectOpen(newSession)
   })
 
   test('limits wrong current passwords of a session', async () => {
     const user = await newUser()
-    const other = await signInUser(user.username)
+    const otherSession = await signInUser(user.username)
     advanceToNextMinute()
     for (let attempt = 0; attempt < config.PLAT_LIMIT_SIGN_IN_USER_PER_MINUTE; attempt++) {
       await expectError(change(user, 'wrong password'), 'invalid_credentials')
     }
     await expectError(change(user), 'rate_limited')
-    await expectOpen(other)
-    await changePassword(other.caller, { currentPassword: password, newPassword }, newOrigin())
+    await expectOpen(otherSession)
+    await changePassword(otherSession.caller, { currentPassword: password, newPassword }, newOrigin())
   })
 
   test('succeeds once of two concurrent changes', async () => {
@@ -496,9 +497,9 @@ describe('changing the password', () => {
 
   test('ends sessions that are refreshed concurrently', async () => {
     const user = await newUser()
-    const other = await signInUser(user.username)
+    const otherSession = await signInUser(user.username)
     runBefore(/^TransactWrite/, () => change(user))
-    const successor = await refresh(other)
+    const successor = await refresh(otherSession)
     await expectEnded(successor)
   })
 
@@ -526,10 +527,10 @@ describe('changing the password', () => {
 
 test('an administrator ends all sessions of a user, including concurrent sign-ins; the password stays', async () => {
   const user = await newUser()
-  const other = await signInUser(user.username)
+  const otherSession = await signInUser(user.username)
   runBefore(/^BatchGet/, () => endAll(user), 2)
   const lateSignIn = await signIn(user.credentials, newOrigin())
-  for (const tokens of [user, other, lateSignIn]) await expectEnded(tokens)
+  for (const tokens of [user, otherSession, lateSignIn]) await expectEnded(tokens)
   const laterUser = await signInUser(user.username)
   await change(laterUser)
   await endAll(laterUser)

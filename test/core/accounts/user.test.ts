@@ -54,10 +54,10 @@ describe('users', () => {
   })
 
   test('have unique names across organisations, regardless of case, also concurrently', async () => {
-    const other = await createTenantAdministrator(platform.caller)
+    const otherAdmin = await createTenantAdministrator(platform.caller)
     for (let round = 0; round < rounds(2, 5); round++) {
       const names = [`Wanted-${round}`, `wanted-${round}`]
-      const creations = [tenant, other, tenant, other].map(({ caller }, index) =>
+      const creations = [tenant, otherAdmin, tenant, otherAdmin].map(({ caller }, index) =>
         errorCodeOf(UserAdmin.create(caller, userRequest(['Viewer'], names[index % 2]))),
       )
       expect((await Promise.all(creations)).toSorted()).toEqual(['no error', ...Array(3).fill('username_taken')])
@@ -146,8 +146,8 @@ describe('removed users', () => {
 
   test('lose their preferences, including those saved until their access token expires', async () => {
     const { caller, id } = await createColleague(platform.caller, 'Viewer')
-    const other = await createColleague(platform.caller, 'Viewer')
-    for (const user of [caller, other.caller]) await Layout.save(user, { layout: [] })
+    const colleague = await createColleague(platform.caller, 'Viewer')
+    for (const user of [caller, colleague.caller]) await Layout.save(user, { layout: [] })
     await UserAdmin.remove(platform.caller, id)
     for (let count = 0; count < 60; count++) {
       await SavedFilter.create(caller, { name: 'late', context: 'clusters', filter: {} })
@@ -158,7 +158,7 @@ describe('removed users', () => {
     await sweep()
     advanceClock(60_000)
     await sweep()
-    expect([await countPreferences(caller), await countPreferences(other.caller)]).toEqual([0, 1])
+    expect([await countPreferences(caller), await countPreferences(colleague.caller)]).toEqual([0, 1])
     expect(await get(keys.userPurge(id))).toBeUndefined()
   })
 })
@@ -178,40 +178,42 @@ test('organisations have unique names regardless of case and normalisation, also
 })
 
 describe.each(['PlatformAdmin', 'OrgAdmin'] as const)('the last %s of an organisation', (role) => {
-  let first: SignedInUser
+  let admin: SignedInUser
   beforeAll(async () => {
-    first = role === 'PlatformAdmin' ? platform : await createTenantAdministrator(platform.caller)
+    admin = role === 'PlatformAdmin' ? platform : await createTenantAdministrator(platform.caller)
   })
   const countAdministrators = async () =>
-    Number((await get(keys.administrators(first.caller.organisationId)))?.['count'])
+    Number((await get(keys.administrators(admin.caller.organisationId)))?.['count'])
   const demote = (actor: SignedInUser, user: SignedInUser) =>
     errorCodeOf(UserAdmin.update(actor.caller, user.id, { roles: ['Viewer'] }))
 
   test('cannot be removed or demoted', async () => {
     expect(await countAdministrators()).toBe(1)
-    await expectError(UserAdmin.remove(first.caller, first.id), 'last_administrator')
-    expect(await demote(first, first)).toBe('last_administrator')
+    await expectError(UserAdmin.remove(admin.caller, admin.id), 'last_administrator')
+    expect(await demote(admin, admin)).toBe('last_administrator')
     expect(await countAdministrators()).toBe(1)
   })
 
   test('remains when two administrators demote or remove each other or themselves concurrently', async () => {
-    const other = await createColleague(first.caller, role)
-    const isAdmin = async ({ id }: SignedInUser) => (await User.read(first.caller, id)).roles.includes(role)
+    const colleague = await createColleague(admin.caller, role)
+    const isAdmin = async ({ id }: SignedInUser) => (await User.read(admin.caller, id)).roles.includes(role)
     for (let round = 0; round < rounds(4, 30); round++) {
       expect(await countAdministrators()).toBe(2)
       const outcomes = await Promise.all(
-        round % 2 === 0 ? [demote(first, other), demote(other, first)] : [demote(first, first), demote(other, other)],
+        round % 2 === 0
+          ? [demote(admin, colleague), demote(colleague, admin)]
+          : [demote(admin, admin), demote(colleague, colleague)],
       )
       expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
       expect(['last_administrator', 'forbidden']).toContain(outcomes.find((outcome) => outcome !== 'no error'))
       expect(await countAdministrators()).toBe(1)
-      const areAdmins = await Promise.all([isAdmin(first), isAdmin(other)])
+      const areAdmins = await Promise.all([isAdmin(admin), isAdmin(colleague)])
       expect(areAdmins.filter(Boolean)).toHaveLength(1)
-      const [actor, demotedUser] = areAdmins[0] ? [first, other] : [other, first]
+      const [actor, demotedUser] = areAdmins[0] ? [admin, colleague] : [colleague, admin]
       await UserAdmin.update(actor.caller, demotedUser.id, { roles: [role] })
     }
-    const removal = errorCodeOf(UserAdmin.remove(first.caller, other.id))
-    expect(await Promise.all([removal, demote(other, other)])).toContain('no error')
+    const removal = errorCodeOf(UserAdmin.remove(admin.caller, colleague.id))
+    expect(await Promise.all([removal, demote(colleague, colleague)])).toContain('no error')
     expect(await countAdministrators()).toBe(1)
   })
 })

@@ -96,16 +96,16 @@ describe('a trail of 130 entries', () => {
       expect(await list(caller, { from })).toMatchObject({ totalCount: 131 - first })
       expect(await list(caller, { to: from })).toMatchObject({ totalCount: first - 1 })
     }
-    const at = times[9]!
+    const timeMs = times[9]!
     for (const filter of [{}, { action: 'test.change' }, { actor: caller.userId, resource: entries[9].resource }]) {
       for (const [from, to] of [
-        [at, at],
-        [at + 1, at],
+        [timeMs, timeMs],
+        [timeMs + 1, timeMs],
         [times[129]! + 1, undefined],
       ]) {
         expect(await list(caller, { ...filter, from, to })).toMatchObject({ items: [], totalCount: 0 })
       }
-      expect(await list(caller, { ...filter, from: at, to: at + 1 })).toMatchObject({ totalCount: 1 })
+      expect(await list(caller, { ...filter, from: timeMs, to: timeMs + 1 })).toMatchObject({ totalCount: 1 })
     }
   })
 
@@ -145,8 +145,8 @@ describe('a trail of 130 entries', () => {
 
 test('combined filters return exactly the matching entries, on all pages', async () => {
   const ada = await newCaller()
-  const other = { ...(await newCaller(ada.organisationId)), address: '192.0.2.1' }
-  for (const [index, user] of [ada, other, ada, other, ada, ada, other, ada, ada, ada].entries()) {
+  const colleague = { ...(await newCaller(ada.organisationId)), address: '192.0.2.1' }
+  for (const [index, user] of [ada, colleague, ada, colleague, ada, ada, colleague, ada, ada, ada].entries()) {
     await commitEffects(user, auditEffect(index % 2 === 0 ? 'site.create' : 'site.delete', `site ${index % 3}`))
     shiftClock(1000)
   }
@@ -154,7 +154,7 @@ test('combined filters return exactly the matching entries, on all pages', async
   const entries = (await auditEntries(ada)).toReversed()
   const times = entries.map(({ at }) => Date.parse(at))
   const choices = {
-    actor: [undefined, ada.userId, other.userId, 'system'],
+    actor: [undefined, ada.userId, colleague.userId, 'system'],
     action: [undefined, 'site.create', 'site.delete', 'site'],
     resource: [undefined, 'site 0', 'site 1', 'site 7'],
     from: [undefined, times[7]!],
@@ -249,9 +249,9 @@ describe('verification detects tampering with the table', () => {
       'a replaced last entry',
       9,
       async (id) => {
-        const last = await readEntry(id, 9)
-        const entry = edit(String(last.entry))
-        await batchPut([{ ...last, entry, hash: sha256(entry) }])
+        const lastEntry = await readEntry(id, 9)
+        const entry = edit(String(lastEntry.entry))
+        await batchPut([{ ...lastEntry, entry, hash: sha256(entry) }])
       },
     ],
     [

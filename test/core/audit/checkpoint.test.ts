@@ -33,9 +33,9 @@ async function trailOf(count: number): Promise<Caller> {
 
 /** Removes the newest entries, as an attacker with access to the table could. */
 async function truncate({ organisationId }: Caller, to: number, from: number): Promise<void> {
-  const last = await get(keys.auditEntry(organisationId, to))
+  const lastEntry = await get(keys.auditEntry(organisationId, to))
   for (let seq = to + 1; seq <= from; seq++) await transact([remove(keys.auditEntry(organisationId, seq))])
-  const head = { auditSeq: to, auditHash: String(last?.['hash']) }
+  const head = { auditSeq: to, auditHash: String(lastEntry?.['hash']) }
   await transact([upsert(keys.organisationCounts(organisationId), { set: head })])
 }
 
@@ -54,7 +54,7 @@ test('a checkpoint detects that the newest entries were removed, also after new 
 })
 
 test('a checkpoint of another organisation, or with another content or type, is rejected', async () => {
-  const [caller, other] = [await trailOf(1), await trailOf(1)]
+  const [caller, otherCaller] = [await trailOf(1), await trailOf(1)]
   const { checkpoint } = await Audit.checkpoint(caller)
   const [header = '', claims = '', signature = ''] = checkpoint.split('.')
   const changedClaims = Buffer.from(String(Buffer.from(claims, 'base64url')).replace('"seq":1', '"seq":0')).toString(
@@ -71,7 +71,7 @@ test('a checkpoint of another organisation, or with another content or type, is 
       code: 'validation_failed',
     })
   }
-  await expect(Audit.verify(other, { after: 0, checkpoint })).rejects.toMatchObject({ code: 'validation_failed' })
+  await expect(Audit.verify(otherCaller, { after: 0, checkpoint })).rejects.toMatchObject({ code: 'validation_failed' })
 })
 
 test('an export is recorded, and its last part has the checkpoint of its last entry', async () => {
@@ -119,13 +119,13 @@ test('the first denied call of a caller is recorded at once, and later ones are 
 })
 
 test('denied calls of many tokens of one organisation do not keep those of others from being recorded', async () => {
-  const [flooding, other] = [await newCaller(), await newCaller()]
+  const [floodingCaller, otherCaller] = [await newCaller(), await newCaller()]
   for (let token = 0; token < 60; token++)
-    await recordDenied({ ...flooding, tokenId: newId('tok') }, 'POST /api/v1/jobs', denial)
-  await recordDenied(other, 'POST /api/v1/jobs', denial)
+    await recordDenied({ ...floodingCaller, tokenId: newId('tok') }, 'POST /api/v1/jobs', denial)
+  await recordDenied(otherCaller, 'POST /api/v1/jobs', denial)
   await flushCounted()
   const counts = await Promise.all(
-    [flooding, other].map(async ({ organisationId }) => {
+    [floodingCaller, otherCaller].map(async ({ organisationId }) => {
       await drainOutbox(organisationId)
       return (await auditEntries({ organisationId })).filter(({ action }) => action === 'access.denied').length
     }),
@@ -148,7 +148,7 @@ test('scripts are described by hash and size, of more than twenty also by one ha
   expect(describeScripts(['hello', 'é'])).toMatch(
     new RegExp(`^scripts SHA-256 ${hash} \\(5 bytes\\), .* \\(2 bytes\\)$`),
   )
-  const many = Array.from({ length: 500 }, (_, index) => `echo ${index}`)
-  expect(describeScripts(many)).toMatch(/ and 480 more; SHA-256 of this list of all: [\da-f]{64}$/)
-  expect(describeScripts(many).length).toBeLessThan(1900)
+  const scripts = Array.from({ length: 500 }, (_, index) => `echo ${index}`)
+  expect(describeScripts(scripts)).toMatch(/ and 480 more; SHA-256 of this list of all: [\da-f]{64}$/)
+  expect(describeScripts(scripts).length).toBeLessThan(1900)
 })

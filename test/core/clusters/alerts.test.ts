@@ -26,7 +26,7 @@ afterAll(() => {
 
 /** Advances the clock as if the schedules ran: a sweep every minute, and a check of clusters every 10 s in between. */
 async function pass(seconds: number): Promise<void> {
-  for (let second = 10; second <= seconds; second += 10) {
+  for (let elapsedSeconds = 10; elapsedSeconds <= seconds; elapsedSeconds += 10) {
     advanceClock(10_000)
     await (checks++ % 6 === 0 ? sweep() : sweepClusters())
   }

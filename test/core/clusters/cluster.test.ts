@@ -86,7 +86,7 @@ test('searches parts of names case-insensitively, together with other filters', 
   for (const name of ['Berlin-1', 'berlin-2', 'MÜNCHEN-1', 'paris [a.*]']) {
     await register(caller, name, name.endsWith('2') ? 'CloudLocal' : 'Hypervisor')
   }
-  const search = (text: string, more: object = {}) => namesOf(caller, { search: text, ...more })
+  const search = (text: string, query: object = {}) => namesOf(caller, { search: text, ...query })
   expect(await search('BERLIN')).toEqual([['berlin-2', 'Berlin-1'], 2])
   expect(await search('münchen')).toEqual([['MÜNCHEN-1'], 1])
   expect(await search('[a.*]')).toEqual([['paris [a.*]'], 1])
@@ -163,17 +163,17 @@ test('rejects a cursor that is malformed or of another list, tenant or filter, o
 
 test('limits the sites of an organisation, also under concurrent creation', async () => {
   const [caller, otherTenant] = [await newCaller(), await newCaller()]
-  const first = await Site.create(caller, { name: 'first' })
+  const firstSite = await Site.create(caller, { name: 'first' })
   await transact([patch(keys.siteCount(caller.organisationId), { add: { count: siteLimit - 2 } })])
   const creations = ['a', 'b', 'c'].map((name) => errorCodeOf(Site.create(caller, { name })))
   expect((await Promise.all(creations)).toSorted()).toEqual(['limit_reached', 'limit_reached', 'no error'])
   await Site.create(otherTenant, { name: 'first' })
-  await Site.remove(caller, first.id)
-  await expectError(Site.remove(caller, first.id), 'site_not_found')
+  await Site.remove(caller, firstSite.id)
+  await expectError(Site.remove(caller, firstSite.id), 'site_not_found')
   await Site.create(caller, { name: 'first' })
-  const last = { name: 'last' }
-  expect((await errorOf(Site.create(caller, last))).extra).toEqual({ limit: siteLimit, used: siteLimit })
-  expect(await requestErrorCode('sites', 'POST /api/v1/sites', [caller, 'OrgAdmin'], last)).toBe('limit_reached')
+  const lastSite = { name: 'last' }
+  expect((await errorOf(Site.create(caller, lastSite))).extra).toEqual({ limit: siteLimit, used: siteLimit })
+  expect(await requestErrorCode('sites', 'POST /api/v1/sites', [caller, 'OrgAdmin'], lastSite)).toBe('limit_reached')
 })
 
 test('silence makes a cluster Degraded and then Offline, in reads, filters and the stored record', async () => {

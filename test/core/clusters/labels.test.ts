@@ -115,9 +115,9 @@ test('lists clusters by selector together with other filters, with exact totals'
 test('sorts clusters by names, labels, sites, statuses and records; cursors continue in the same order', async () => {
   const { caller, ids } = await fleet()
   const { id: siteId } = await Site.create(caller, { name: 'Zurich' })
-  const other = await Site.create(caller, { name: 'Aachen' })
+  const otherSite = await Site.create(caller, { name: 'Aachen' })
   await Cluster.update(caller, ids['bare'] ?? '', { siteId, name: 'Prod-10' })
-  await Cluster.update(caller, ids['test-1'] ?? '', { siteId: other.id })
+  await Cluster.update(caller, ids['test-1'] ?? '', { siteId: otherSite.id })
   for (const [query, expected] of [
     [{ sort: 'name' }, ['prod-1', 'prod-2', 'prod-3', 'prod-4', 'Prod-10', 'test-1']],
     [{ sort: '-name', selector: 'env=prod' }, ['prod-4', 'prod-3', 'prod-2', 'prod-1']],

@@ -61,7 +61,8 @@ beforeAll(async () => {
   validToken = await relay.token()
 })
 
-const errorOf = (token: string, at = path, bytes: Uint8Array = body) => errorCodeOf(authenticateRelay(token, at, bytes))
+const errorOf = (token: string, requestPath = path, bytes: Uint8Array = body) =>
+  errorCodeOf(authenticateRelay(token, requestPath, bytes))
 
 function tokenWith(claims: object, header: object = {}): string {
   const { headerFields, claimFields } = decodeToken(validToken)
@@ -300,8 +301,8 @@ test('issues an enrollment token only for a cluster of the organisation and revo
   expect(audit).toEqual({ action: 'cluster.issue_enrollment_token', resource: id, detail: tokenId })
   expect(await get(keys.enrollment(tokenIdOf(enrollmentToken)))).toBeUndefined()
   // A token is valid for a day. The platform stores it for another week, to detect its reuse.
-  const { ttl } = (await get(keys.enrollment(tokenId))) as { ttl: number }
-  expect(Math.round((ttl * 1000 - now()) / hourMs)).toBe(8 * 24)
+  const { ttl: ttlSeconds } = (await get(keys.enrollment(tokenId))) as { ttl: number }
+  expect(Math.round((ttlSeconds * 1000 - now()) / hourMs)).toBe(8 * 24)
 })
 
 test('one of several concurrently issued tokens is valid', async () => {

@@ -47,16 +47,16 @@ const filterTarget = async (caller: Caller, filter: Record<string, unknown>, con
 
 test('resolves each kind of target to the clusters of the organisation, newest first', async () => {
   const { caller, ids } = await fleet()
-  const [first = '', , last = ''] = ids
+  const [firstId = '', , lastId = ''] = ids
   const { cluster } = await enrolledCluster(caller)
   const everything = [cluster.id, ...ids.toReversed()]
   for (const [target, expected] of [
     [{ all: true }, everything],
-    [prod, [last, first]],
-    [{ clusterIds: [first, last, first] }, [first, last]],
+    [prod, [lastId, firstId]],
+    [{ clusterIds: [firstId, lastId, firstId] }, [firstId, lastId]],
     [await filterTarget(caller, {}), everything],
     [await filterTarget(caller, { status: 'Healthy', type: 'Hypervisor' }), [cluster.id]],
-    [await filterTarget(caller, { selector: 'env', search: 'PROD-0' }), [first]],
+    [await filterTarget(caller, { selector: 'env', search: 'PROD-0' }), [firstId]],
     [{ selector: 'none' }, []],
   ] satisfies [Target, string[]][]) {
     const { clusterIds, names, resolvedCount } = await resolve(caller, { target, includeIds: true })
@@ -74,8 +74,8 @@ test('resolves each kind of target to the clusters of the organisation, newest f
   const foreignIds = (await fleet()).ids
   for (const clusterIds of [foreignIds, [...manyIds, ...foreignIds], ['x'], [newId('clus')]])
     expect(await errorCodeOf(resolve(caller, { target: { clusterIds } }))).toBe('cluster_forbidden')
-  const other = await filterTarget(caller, {}, 'jobs')
-  expect(await errorCodeOf(resolve(caller, { target: other }))).toBe('filter_not_applicable')
+  const otherTarget = await filterTarget(caller, {}, 'jobs')
+  expect(await errorCodeOf(resolve(caller, { target: otherTarget }))).toBe('filter_not_applicable')
 })
 
 test('submits one job to each cluster of a target, unless their number changed or is 0', async () => {

@@ -222,14 +222,14 @@ test.each<[Permission | undefined, string[]]>([
   expect(Object.keys(summary).toSorted()).toEqual(['health', 'navigationTag', 'unreadCount', ...fields].toSorted())
 })
 
-const navSlot = (id: string, more: object = {}) => ({
+const navSlot = (id: string, fields: object = {}) => ({
   slotId: 'nav.primary' as const,
   id,
   label: 'Hello World',
   icon: 'hand',
   route: `/modules/${id}`,
   order: 100,
-  ...more,
+  ...fields,
 })
 
 const entriesFor = async (role: string) => (await navigation(await newCaller(undefined, role))).items
@@ -317,9 +317,9 @@ test.each([
   expect(count).toBeLessThanOrEqual(maxHistoryPoints)
   const times = history.points.map(({ at }) => Date.parse(at))
   for (const [index, at] of times.entries()) expect(at - (times[0] ?? 0)).toBe(index * stepMinutes * 60_000)
-  const last = times.at(-1) ?? 0
-  expect(last).toBeLessThanOrEqual(now())
-  expect(last + stepMinutes * 60_000).toBeGreaterThan(now())
+  const lastTime = times.at(-1) ?? 0
+  expect(lastTime).toBeLessThanOrEqual(now())
+  expect(lastTime + stepMinutes * 60_000).toBeGreaterThan(now())
 })
 
 test('each interval has the cluster counts at its end, and the last one the current counts', async () => {
@@ -352,17 +352,17 @@ test('a snapshot stays valid until the next one and expires only after it', asyn
   const caller = await newCaller()
   const { organisationId } = caller
   advanceBuckets()
-  const first = keys.clusterHistory(organisationId, bucketAt(now()))
+  const firstKey = keys.clusterHistory(organisationId, bucketAt(now()))
   await register(caller, 'one')
   await drainOutbox(organisationId)
-  expect((await get(first))?.['ttl']).toBeUndefined()
+  expect((await get(firstKey))?.['ttl']).toBeUndefined()
   advanceClock(60 * 24 * hourMs)
   expect(new Set((await clusterCounts(caller, 720)).map((counts) => counts?.Pending))).toEqual(new Set([1]))
-  const second = keys.clusterHistory(organisationId, bucketAt(now()))
+  const secondKey = keys.clusterHistory(organisationId, bucketAt(now()))
   await register(await newCaller(organisationId), 'two')
   await drainOutbox(organisationId)
-  expect(Number((await get(first))?.['ttl'])).toBeGreaterThan(now() / 1000 + 30 * 24 * 3600)
-  expect((await get(second))?.['ttl']).toBeUndefined()
+  expect(Number((await get(firstKey))?.['ttl'])).toBeGreaterThan(now() / 1000 + 30 * 24 * 3600)
+  expect((await get(secondKey))?.['ttl']).toBeUndefined()
 })
 
 test('a late snapshot of older counts does not replace a newer one', async () => {
@@ -458,9 +458,9 @@ test('a longer interval sums the jobs of its buckets and uses their last snapsho
     advanceBuckets()
   }
   advanceClock(4 * hourMs)
-  const last = (await points(caller, 720)).slice(-2)
-  expect(last.map(({ jobs }) => jobs?.submitted)).toEqual([3, 0])
-  expect(last.map(({ clusters }) => clusters?.byStatus.Pending)).toEqual([3, 3])
+  const lastPoints = (await points(caller, 720)).slice(-2)
+  expect(lastPoints.map(({ jobs }) => jobs?.submitted)).toEqual([3, 0])
+  expect(lastPoints.map(({ clusters }) => clusters?.byStatus.Pending)).toEqual([3, 3])
 })
 
 test('reads a full longest range in four calls', async () => {

@@ -101,8 +101,8 @@ test('creates a user without a password at the first sign-in and finds it later'
   const records = await recordsOf(user.id)
   const events = records.flatMap((record) => record.events.map(({ name }) => name))
   expect(events.toSorted()).toEqual(['user.created', ...Array<string>(3).fill('user.signed_in')])
-  const first = records.find((record) => record.events.length > 1)
-  expect(first?.events.map(({ name }) => name)).toEqual(['user.created', 'user.signed_in'])
+  const firstRecord = records.find((record) => record.events.length > 1)
+  expect(firstRecord?.events.map(({ name }) => name)).toEqual(['user.created', 'user.signed_in'])
   expect(await actionsOf(user.id)).toEqual(['user.create'])
 })
 
@@ -161,13 +161,13 @@ test('gives a user another name if the name is taken and never matches users by 
     username: localUser.username.toUpperCase(),
     email: localUser.email,
   })
-  const [first, second] = [await userOf(identity, providerId), await userOf(identity, otherId)]
-  expect(new Set([localUser.id, first.id, second.id]).size).toBe(3)
-  expect(first.username).toMatch(new RegExp(`^${localUser.username.slice(0, 40)}-[0-9a-f]{8}$`, 'i'))
-  expect(first.username).not.toBe(second.username)
+  const [firstUser, secondUser] = [await userOf(identity, providerId), await userOf(identity, otherId)]
+  expect(new Set([localUser.id, firstUser.id, secondUser.id]).size).toBe(3)
+  expect(firstUser.username).toMatch(new RegExp(`^${localUser.username.slice(0, 40)}-[0-9a-f]{8}$`, 'i'))
+  expect(firstUser.username).not.toBe(secondUser.username)
 
-  expect(await userOf(identity, providerId)).toMatchObject({ id: first.id, username: first.username })
-  expect((await userOf({ ...identity, subject: 'Same' }, providerId)).id).not.toBe(first.id)
+  expect(await userOf(identity, providerId)).toMatchObject({ id: firstUser.id, username: firstUser.username })
+  expect((await userOf({ ...identity, subject: 'Same' }, providerId)).id).not.toBe(firstUser.id)
 })
 
 test.each([
@@ -248,13 +248,13 @@ test('creates a new user if the user is removed during the sign-in', async () =>
 
 test('releases name and identity link of a removed user', async () => {
   const identity = externalIdentity()
-  const first = await callerOf(identity)
+  const firstCaller = await callerOf(identity)
   const tokens = await signInAs(identity)
-  await UserAdmin.remove(caller, first.userId)
+  await UserAdmin.remove(caller, firstCaller.userId)
   expect(await get(keys.externalIdentity(idp.id, sha256(identity.subject)))).toBeUndefined()
   await expectError(refresh(tokens), 'invalid_refresh_token')
   const next = await userOf(identity)
-  expect([next.id === first.userId, next.username]).toEqual([false, identity.username])
+  expect([next.id === firstCaller.userId, next.username]).toEqual([false, identity.username])
 })
 
 test('replaces an identity link to a missing user', async () => {
@@ -348,9 +348,9 @@ describe('the rights of external users', () => {
     await signInAs({ ...external.identity, groups: [] })
     expect(await countAdministrators()).toBe(1)
     const actor = await callerOfTokens(await signInAs(external.identity))
-    const other = await createColleague(actor, 'PlatformAdmin')
+    const otherAdmin = await createColleague(actor, 'PlatformAdmin')
     expect(await countAdministrators()).toBe(2)
-    await UserAdmin.remove(actor, other.id)
+    await UserAdmin.remove(actor, otherAdmin.id)
     await expectError(UserAdmin.remove(actor, platform.id), 'last_administrator')
     await UserAdmin.remove(caller, actor.userId)
     expect(await countAdministrators()).toBe(1)
@@ -383,7 +383,7 @@ describe('the rights of external users', () => {
 
   test.each(disablings)('revokes a session at its next refresh after the provider is %s', async (state, disable) => {
     const { identity, tokens } = await signInWithGroups()
-    const others = await signInAs(identity)
+    const otherSession = await signInAs(identity)
     const localUser = await createColleague(caller, 'Viewer')
     let next = tokens
     expect(await countStoreCalls(async () => (next = await refresh(tokens)))).toBe(4)
@@ -396,7 +396,7 @@ describe('the rights of external users', () => {
     expect(await countStoreCalls(() => refresh(localUser))).toBe(3)
     await setProviderEnabled(idp, true).catch(() => undefined)
     await expectError(refresh(next), 'invalid_refresh_token')
-    if (state === 'disabled') await expectError(refresh(others), 'no error')
+    if (state === 'disabled') await expectError(refresh(otherSession), 'no error')
   })
 
   test.each(disablings)('rejects API tokens while the provider is %s, cached or not', async (state, disable) => {

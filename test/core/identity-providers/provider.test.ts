@@ -135,10 +135,10 @@ test.each([
   [ldap, { url: 'ldaps://directory.example.com:1636' }],
 ])('treats %o with %o as another provider with a separate secret', async (request, change) => {
   const caller = await admin()
-  const first = await configure(caller, request)
+  const firstProvider = await configure(caller, request)
   const { clientSecret: _c, bindPassword: _b, ...other }: any = { ...request, ...change }
   await expectError(configure(caller, other), 'idp_config_invalid')
-  expect((await configure(caller, { ...request, ...change })).id).not.toBe(first.id)
+  expect((await configure(caller, { ...request, ...change })).id).not.toBe(firstProvider.id)
   expect((await Providers.list(caller)).items).toHaveLength(2)
 })
 
@@ -153,10 +153,10 @@ test('treats spellings of one directory URL as one provider', async () => {
 test('keeps an omitted secret, replaces a new one and deletes the old one', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
-  const first = await secretNames(id)
+  const firstNames = await secretNames(id)
   const recordBefore = await recordOf(id)
   await configure(caller, { ...withoutSecret, displayName: 'Acme' })
-  expect([await secretInUse(id), await secretNames(id)]).toEqual(['first secret', first])
+  expect([await secretInUse(id), await secretNames(id)]).toEqual(['first secret', firstNames])
   await configure(caller, { ...oidc, clientSecret: 'second secret' })
   expect(await secretInUse(id)).toBe('second secret')
   expect(await secretNames(id)).toEqual([(await recordOf(id)).secretName])
@@ -256,13 +256,13 @@ test('lists enabled providers of one type with one call', async () => {
 
 test('does not find providers of another organisation', async () => {
   const { id } = await configure(await admin(), oidc)
-  const other = await admin()
-  expect((await Providers.list(other)).items).toEqual([])
-  await expectError(Providers.test(other, id), 'identity_provider_not_found')
+  const otherAdmin = await admin()
+  expect((await Providers.list(otherAdmin)).items).toEqual([])
+  await expectError(Providers.test(otherAdmin, id), 'identity_provider_not_found')
   for (const invalidId of [id, '', 'nothing', newId('idp'), newId('site'), '../x']) {
-    await expectError(Providers.remove(other, invalidId), 'identity_provider_not_found')
+    await expectError(Providers.remove(otherAdmin, invalidId), 'identity_provider_not_found')
   }
-  expect((await configure(other, oidc)).id).not.toBe(id)
+  expect((await configure(otherAdmin, oidc)).id).not.toBe(id)
 })
 
 test('rejects role mappings beyond the rights of the caller or the organisation', async () => {

@@ -285,17 +285,17 @@ test('output has the time of its arrival, also after the end, and only where it 
   advanceClock(hourMs)
   const output = { seq: 1, chunks: [piece, piece] }
   await complete(enrolled.request(), jobId, { ...completionReport(enrolled, leaseId), output })
-  const hours = (at = '') => Math.round((now() - Date.parse(at)) / hourMs)
+  const hoursSince = (at = '') => Math.round((now() - Date.parse(at)) / hourMs)
   const { items } = await readOutput(caller, jobId, 0)
-  expect(items.map(({ at }) => hours(at))).toEqual([1, Number.NaN, 0, Number.NaN])
+  expect(items.map(({ at }) => hoursSince(at))).toEqual([1, Number.NaN, 0, Number.NaN])
 
-  const { jobId: other, ...second } = await runningJob()
-  await complete(second.enrolled.request(), other, {
+  const { jobId: otherId, ...second } = await runningJob()
+  await complete(second.enrolled.request(), otherId, {
     ...completionReport(second.enrolled, second.leaseId),
     output: { ...output, seq: 0 },
   })
-  const { completedAt } = await Job.read(second.caller, other)
-  expect((await readOutput(second.caller, other, 0)).items.map(({ at }) => at)).toEqual([completedAt, undefined])
+  const { completedAt } = await Job.read(second.caller, otherId)
+  expect((await readOutput(second.caller, otherId, 0)).items.map(({ at }) => at)).toEqual([completedAt, undefined])
 })
 
 async function resultOf(chunks: readonly string[], payload: object = {}) {

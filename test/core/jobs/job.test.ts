@@ -184,11 +184,11 @@ test.each([
 
 test('a relay finds jobs of its own cluster only, and reads payloads only for claims', async () => {
   const { caller, enrolled, jobId } = await waitingJob()
-  const other = await enrolledCluster(caller)
+  const otherCluster = await enrolledCluster(caller)
   for (const id of [newId('job'), 'job', '', 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa']) {
     await expectError(findOwnJob(enrolled.request(), id), 'job_not_found')
   }
-  await expectError(findOwnJob(other.request(), jobId), 'job_not_found')
+  await expectError(findOwnJob(otherCluster.request(), jobId), 'job_not_found')
   await expectError(findOwnJob({ ...enrolled.request(), clusterId: newId('clus') }, jobId), 'relay_revoked')
   const lookup = await measureUsage(() => findOwnJob(enrolled.request(), jobId))
   expect(lookup.result.id).toBe(jobId)

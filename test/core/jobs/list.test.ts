@@ -198,13 +198,13 @@ describe('filters by submitter, name and time', async () => {
   const { cluster } = await enrolledCluster(ann)
   const submit = (caller: Caller, name?: string) =>
     Job.submit(caller, { ...scriptJob(cluster.id), ...(name && { name, reason: 'Ticket 1' }) })
-  const first = await submit(ann, 'Rotate LOGS')
-  const second = await submit(bob)
+  const firstJob = await submit(ann, 'Rotate LOGS')
+  const secondJob = await submit(bob)
   const jobs = jobsForClusters([cluster.id], 2)
   const { jobIds } = await submitAndExpand(bob, { jobs, name: 'Nightly logs', reason: 'Ticket 2' })
   const batch = jobIds.toReversed()
-  const last = await submit(ann)
-  const [a, b, z] = [first.id, second.id, last.id]
+  const lastJob = await submit(ann)
+  const [a, b, z] = [firstJob.id, secondJob.id, lastJob.id]
 
   test.each([
     [{ createdBy: ann.userId }, [z, a]],
@@ -214,9 +214,9 @@ describe('filters by submitter, name and time', async () => {
     [{ name: 'logs' }, [...batch, a]],
     [{ name: 'logs', createdBy: 'ann', clusterId: cluster.id, status: 'Queued' as const }, [a]],
     [{ name: 'logs', status: 'Failed' as const }, []],
-    [{ since: second.createdAt }, [z, ...batch, b]],
-    [{ until: second.createdAt, clusterId: cluster.id }, [a]],
-    [{ since: second.createdAt, until: last.createdAt, name: '' }, [...batch, b]],
+    [{ since: secondJob.createdAt }, [z, ...batch, b]],
+    [{ until: secondJob.createdAt, clusterId: cluster.id }, [a]],
+    [{ since: secondJob.createdAt, until: lastJob.createdAt, name: '' }, [...batch, b]],
     [{ since: '2999-01-01T00:00:00Z', until: '0001-01-01T00:00:00Z' }, []],
     [{ name: 'nightly', type: 'ModuleInstall' as const }, []],
   ])('%j', async (filter, ids) => {

@@ -435,9 +435,9 @@ test('removes jobs with their output after the retention that follows their end;
   const { caller, enrolled, jobId, leaseId } = await runningJob()
   const { organisationId } = caller
   const clusterId = enrolled.cluster.id
-  const other = await runningJob()
+  const otherJob = await runningJob()
   await append(enrolled.request(), jobId, outputChunk(leaseId, 0, 'x'))
-  for (const run of [{ caller, enrolled, jobId, leaseId }, other]) {
+  for (const run of [{ caller, enrolled, jobId, leaseId }, otherJob]) {
     const id = run.caller.organisationId
     await batchPut([{ ...keys.organisation(id), id, jobRetentionDays: 2 }])
     await complete(run.enrolled.request(), run.jobId, completionReport(run.enrolled, run.leaseId))
@@ -472,7 +472,7 @@ test('removes jobs with their output after the retention that follows their end;
   expect(interruptions).toBeGreaterThan(1)
   await Promise.all([sweep(), sweep()])
   await runProjections(caller)
-  expect(await get(keys.job(other.caller.organisationId, other.jobId))).toBeUndefined()
+  expect(await get(keys.job(otherJob.caller.organisationId, otherJob.jobId))).toBeUndefined()
   for (const { pk } of [keys.job(organisationId, jobId), keys.jobDetails(organisationId, jobId)])
     expect((await query({ pk })).items).toEqual([])
   for (const filter of [{}, { clusterId }, { type: 'InvokeScript' }]) {

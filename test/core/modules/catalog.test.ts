@@ -228,8 +228,8 @@ async function checkedModule(checks: StoredCheck[], health: Health = 'Healthy', 
 const moduleError = { code: 'PLAT-MOD-5008', message: 'It crashed: secret.', atMs: now() } as const
 
 test('shows an installed module with its checks', async () => {
-  const [id, other] = [newModuleId(), newModuleId()]
-  await putModule(releaseFor(other))
+  const [id, otherId] = [newModuleId(), newModuleId()]
+  await putModule(releaseFor(otherId))
   await putModule(releaseFor(id), { warnings: ['The slots differ.'] })
   await putHealth(id, 'Degraded', [storedCheck('one', { status: 'Degraded', tags: ['degradable'] })])
   const module = await Module.read(id)
@@ -254,7 +254,7 @@ test('shows an installed module with its checks', async () => {
   expect(ModuleSchema.parse(module)).toEqual(module)
   const { items } = await Module.list()
   expect(items).toContainEqual(module)
-  expect(items.map((item) => item.id)).toEqual([id, other].toSorted())
+  expect(items.map((item) => item.id)).toEqual([id, otherId].toSorted())
 })
 
 test('shows a module being installed with its job and without health', async () => {

@@ -101,13 +101,13 @@ test('accepts an install: reserves the route, stores the operation and queues it
 })
 
 test('installs the newest verified release of the catalog, or the requested version', async () => {
-  const [id, other] = [newModuleId(), newModuleId()]
+  const [id, otherId] = [newModuleId(), newModuleId()]
   await offerReleases(id, '1.2.0', '1.10.0', '2.0.0-rc.1', '3.0.0?')
   const caller = await newPlatformAdmin()
   expect(await installFromCatalog(caller, id, {})).toMatchObject({ version: '1.10.0', verified: true })
-  await offerReleases(other, '1.2.0', '2.0.0-rc.1')
+  await offerReleases(otherId, '1.2.0', '2.0.0-rc.1')
   const version = '2.0.0-rc.1'
-  expect(await installFromCatalog(caller, other, { version })).toMatchObject({ version })
+  expect(await installFromCatalog(caller, otherId, { version })).toMatchObject({ version })
 })
 
 test('rejects unknown modules and versions, and unsigned releases', async () => {
@@ -125,19 +125,19 @@ test('rejects unknown modules and versions, and unsigned releases', async () => 
 })
 
 test('verifies the image at installation and does not trust the catalog', async () => {
-  const [caller, id, other] = [await newPlatformAdmin(), newModuleId(), newModuleId()]
+  const [caller, id, otherId] = [await newPlatformAdmin(), newModuleId(), newModuleId()]
   const unsignedImage = await registry.push(id, { signer: false })
-  const image = await registry.push(other)
+  const image = await registry.push(otherId)
   for (const [moduleId, version, { repository }, digest, code] of [
     [id, '1.0.0', unsignedImage, unsignedImage.digest, 'module_signature_unverified'],
     [id, '1.0.0', image, image.digest, 'manifest_id_mismatch'],
-    [other, '1.0.1', image, image.digest, 'manifest_mismatch'],
-    [other, '1.0.0', image, `sha256:${'1'.repeat(64)}`, 'image_unreachable'],
+    [otherId, '1.0.1', image, image.digest, 'manifest_mismatch'],
+    [otherId, '1.0.0', image, `sha256:${'1'.repeat(64)}`, 'image_unreachable'],
   ] as const) {
     await putCatalog({ [repository]: [catalogRelease(moduleId, version, { digest })] })
     await expectError(installFromCatalog(caller, moduleId, {}), code)
   }
-  expect([await moduleRecord(id), await moduleRecord(other)]).toEqual([undefined, undefined])
+  expect([await moduleRecord(id), await moduleRecord(otherId)]).toEqual([undefined, undefined])
 })
 
 test.each(['hello', 'hello:1.0.0', 'https://registry.example.com/x', `${registry.host}/UPPER:1`, ' '])(
@@ -203,11 +203,11 @@ test('reserves a path for one of two concurrent installs', async () => {
 })
 
 test('retries after a concurrent reservation of another path', async () => {
-  const other = newModuleId()
+  const otherId = newModuleId()
   const { id, install } = await pushImage()
-  runBefore(/TransactWrite/, () => putModule(releaseFor(other)))
+  runBefore(/TransactWrite/, () => putModule(releaseFor(otherId)))
   expect(await install()).toMatchObject({ moduleId: id })
-  expect([...(await readRoutes()).reservations.keys()].toSorted()).toEqual([id, other].toSorted())
+  expect([...(await readRoutes()).reservations.keys()].toSorted()).toEqual([id, otherId].toSorted())
 })
 
 const putRunning = (id: string, version = '1.0.0') => putModule(releaseFor(id, { version }))

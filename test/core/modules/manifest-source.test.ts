@@ -59,8 +59,8 @@ test('rejects an embedded manifest that is too large', async () => {
 
 test('follows up to three redirects, absolute and relative', async () => {
   const { id, reference } = await pushImage()
-  const third = redirect(new URL(hostManifest(writtenManifest(id))).pathname)
-  const manifestUrl = redirect(redirect(`..${new URL(third).pathname}`))
+  const lastRedirect = redirect(new URL(hostManifest(writtenManifest(id))).pathname)
+  const manifestUrl = redirect(redirect(`..${new URL(lastRedirect).pathname}`))
   expect(await resolve(reference, { manifestUrl })).toMatchObject({ moduleId: id })
   const { code, message } = await resolveError(reference, { manifestUrl: redirect(manifestUrl) })
   expect([code, message]).toEqual(['image_unreachable', expect.stringContaining('too many redirects')])

@@ -295,10 +295,10 @@ test('rejects an install beyond the capacity of the route reservations', async (
   expect(outcome).toBe('limit_reached')
   // Accepted modules still have room for their subscriptions.
   const { reservations, ...routes } = await readRoutes()
-  const [last = ''] = [...reservations.keys()].slice(-1)
+  const [lastPath = ''] = [...reservations.keys()].slice(-1)
   await transact([
-    reserveRoutesWrite({ reservations, ...routes }, last, {
-      apiBasePath: `/api/${last}`,
+    reserveRoutesWrite({ reservations, ...routes }, lastPath, {
+      apiBasePath: `/api/${lastPath}`,
       subscriptions: longSubscriptions,
     }),
   ])

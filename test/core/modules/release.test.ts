@@ -67,11 +67,11 @@ describe('resolving a release', () => {
   })
 
   test('rejects labels, manifest or request of another id or version', async () => {
-    const [id, other] = [newModuleId(), newModuleId()]
-    const otherId = await registry.push(id, { labels: moduleLabels(other), tags: ['a'] })
-    expect(await resolveErrorCode(otherId.reference)).toBe('manifest_id_mismatch')
+    const [id, secondId] = [newModuleId(), newModuleId()]
+    const otherImage = await registry.push(id, { labels: moduleLabels(secondId), tags: ['a'] })
+    expect(await resolveErrorCode(otherImage.reference)).toBe('manifest_id_mismatch')
     const validImage = await registry.push(id, { tags: ['b'] })
-    expect(await resolveErrorCode(validImage.reference, { id: other })).toBe('manifest_id_mismatch')
+    expect(await resolveErrorCode(validImage.reference, { id: secondId })).toBe('manifest_id_mismatch')
     const otherVersion = await registry.push(id, { labels: moduleLabels(id, '0.9.0'), tags: ['c'] })
     expect(await resolveErrorCode(otherVersion.reference)).toBe('manifest_mismatch')
     expect(await resolveErrorCode(validImage.reference, { id, version: '1.0.1' })).toBe('manifest_mismatch')

@@ -128,12 +128,12 @@ test('sends security alerts to the affected user or to user administrators', asy
 
 test('notifies the creator of a disabled webhook and user administrators, once each', async () => {
   const { organisationId, admin, operator, auditor } = await organisationWithUsers()
-  const disabled = (createdBy: string) =>
+  const disabledEvent = (createdBy: string) =>
     eventEffect('webhook.disabled', { webhookId: newId('hook'), url: 'https://example.com/hook', createdBy })
-  await commitAndDrain(organisationId, disabled(operator.userId))
+  await commitAndDrain(organisationId, disabledEvent(operator.userId))
   for (const user of [admin, operator]) expect(await notificationTypes(user)).toEqual(['WebhookDisabled'])
   expect(await notificationTypes(auditor)).toEqual([])
-  await commitAndDrain(organisationId, disabled(admin.userId))
+  await commitAndDrain(organisationId, disabledEvent(admin.userId))
   expect(await notificationTypes(admin)).toHaveLength(2)
 })
 
@@ -298,18 +298,18 @@ test('filters by type and severity, and counts all unread notifications regardle
 })
 
 test('marks only own notifications by id, idempotently', async () => {
-  const [user, other] = [await userWithUnread(3), await userWithUnread(1)]
-  const [first = '', second = ''] = await notificationIds(user)
-  const [foreignId = ''] = await notificationIds(other)
-  await markRead(user, { ids: [second, second, newId('notif'), foreignId, '', '~STATE', 'x'.repeat(200)] })
-  await markRead(user, { ids: [second] })
+  const [user, otherUser] = [await userWithUnread(3), await userWithUnread(1)]
+  const [firstId = '', secondId = ''] = await notificationIds(user)
+  const [foreignId = ''] = await notificationIds(otherUser)
+  await markRead(user, { ids: [secondId, secondId, newId('notif'), foreignId, '', '~STATE', 'x'.repeat(200)] })
+  await markRead(user, { ids: [secondId] })
   const { items } = await listNotifications(user)
   expect(items.map(({ read }) => read)).toEqual([false, true, false])
-  expect(await unreadCount(other)).toBe(1)
+  expect(await unreadCount(otherUser)).toBe(1)
   await markRead(user, {})
   await markRead(user, { ids: [] })
   expect(await unreadCount(user)).toBe(2)
-  await markRead(user, { markAllRead: false, ids: [first] })
+  await markRead(user, { markAllRead: false, ids: [firstId] })
   expect(await unreadCount(user)).toBe(1)
 })
 

@@ -140,8 +140,8 @@ describe('the lease of an operation', () => {
     advanceClock(operationLeaseMs - 1000)
     expect(await claimOperation(referenceOf(operation), 'd')).toBeUndefined()
     advanceClock(2000)
-    const second = { leaseHolder: 'd', attempts: 2, status: 'Running' }
-    expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject(second)
+    const secondLease = { leaseHolder: 'd', attempts: 2, status: 'Running' }
+    expect(await claimOperation(referenceOf(operation), 'd')).toMatchObject(secondLease)
     expect(renewedLease.attempts).toBe(1)
   })
 

@@ -65,8 +65,8 @@ test('resolves a name once per call, which prevents DNS rebinding', async () => 
   const resolve = vi.fn(async () => ['127.0.0.1']).mockResolvedValueOnce(['1.2.3.4'])
   const overrides = { ...noTargets, resolve }
   // The first lookup returns a public address, where no server listens on this port.
-  const first = errorOf(() => outboundFetch(namedUrl, { ...request, timeoutMs: 100 }, overrides))
-  expect(['connection_failed', 'timed_out']).toContain(await first)
+  const firstError = errorOf(() => outboundFetch(namedUrl, { ...request, timeoutMs: 100 }, overrides))
+  expect(['connection_failed', 'timed_out']).toContain(await firstError)
   expect(resolve).toHaveBeenCalledTimes(1)
   expect(await errorOf(() => outboundFetch(namedUrl, request, overrides))).toBe('address_not_allowed')
 })
@@ -111,10 +111,10 @@ const receiver = await listen(
   }),
 )
 const allowedHosts = { allow: parseAllowlist(`127.0.0.1:${receiver}, localhost:${receiver}`) }
-const at = (path: string) => `http://127.0.0.1:${receiver}${path}`
+const urlOf = (path: string) => `http://127.0.0.1:${receiver}${path}`
 
 test('calls allowed targets by address, by name and in other spellings', async () => {
-  const { status, body, isCutShort } = await outboundFetch(at('/'), request, allowedHosts)
+  const { status, body, isCutShort } = await outboundFetch(urlOf('/'), request, allowedHosts)
   expect([status, body.toString(), isCutShort]).toEqual([200, `POST 127.0.0.1:${receiver}`, false])
   for (const host of ['localhost', '2130706433']) {
     expect((await outboundFetch(`http://${host}:${receiver}/`, request, allowedHosts)).status).toBe(200)
@@ -140,7 +140,7 @@ test('uses the default port of the scheme', async () => {
 })
 
 test('returns redirects instead of following them', async () => {
-  const { status, headers } = await outboundFetch(at('/redirect'), request, allowedHosts)
+  const { status, headers } = await outboundFetch(urlOf('/redirect'), request, allowedHosts)
   expect([status, headers.location]).toEqual([302, `http://127.0.0.1:${canary}/`])
 })
 
@@ -153,11 +153,11 @@ test.each([
   ['/upgrade', 'connection_failed'],
 ])('the response at %s ends with the error %s', async (path, kind) => {
   const timeoutMs = kind === 'timed_out' ? 500 : 10_000
-  expect(await errorOf(() => outboundFetch(at(path), { ...request, timeoutMs }, allowedHosts))).toBe(kind)
+  expect(await errorOf(() => outboundFetch(urlOf(path), { ...request, timeoutMs }, allowedHosts))).toBe(kind)
 })
 
 test('reads an endless response only up to the limit', async () => {
-  const { status, body, isCutShort } = await outboundFetch(at('/endless'), request, allowedHosts)
+  const { status, body, isCutShort } = await outboundFetch(urlOf('/endless'), request, allowedHosts)
   expect([status, body.length, isCutShort]).toEqual([200, 1000, true])
 })
 
@@ -170,7 +170,7 @@ test('rejects untrusted certificates and ignores proxies, regardless of the envi
   try {
     const call = () => outboundFetch(`https://localhost:${port}/`, request, { allow })
     expect(await errorOf(call)).toBe('certificate_not_trusted')
-    expect((await outboundFetch(at('/'), request, allowedHosts)).status).toBe(200)
+    expect((await outboundFetch(urlOf('/'), request, allowedHosts)).status).toBe(200)
   } finally {
     vi.unstubAllEnvs()
   }

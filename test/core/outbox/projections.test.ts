@@ -23,7 +23,7 @@ import { isLong } from '../../support/long.ts'
 import * as outbox from '../support/outbox.ts'
 import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords } from '../support/outbox.ts'
 
-const total = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
+const totalKey = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
 
 /** Returns a projection that counts records in its transaction and keeps the ids of prepared records. */
 function countingProjection(organisationId: string) {
@@ -31,15 +31,15 @@ function countingProjection(organisationId: string) {
   const projection: Projection = {
     name: 'counting',
     beforeCommit: async (_, records) => records.forEach(({ id }) => prepared.add(id)),
-    writes: async (_, records) => [upsert(total(organisationId), { add: { count: records.length } })],
+    writes: async (_, records) => [upsert(totalKey(organisationId), { add: { count: records.length } })],
   }
-  return { projection, prepared, count: async () => (await get(total(organisationId)))?.['count'] ?? 0 }
+  return { projection, prepared, count: async () => (await get(totalKey(organisationId)))?.['count'] ?? 0 }
 }
 
 const unreadCount = async (caller: Caller): Promise<number> =>
   (await Notification.list(caller, { unreadOnly: true, page: 1, pageSize: 20 })).unreadCount
 
-const quarantined = async (organisationId: string) => {
+const listQuarantined = async (organisationId: string) => {
   const partitions = keys.outboxPartitions(organisationId).map((pk) => keys.quarantinedRecord(pk, '').pk)
   return (await Promise.all(partitions.map((pk) => query({ pk })))).flatMap(({ items }) => items)
 }
@@ -157,14 +157,14 @@ test.each([
   const caller = await newCaller()
   const { organisationId } = caller
   const { projection, count: projected } = countingProjection(organisationId)
-  const rejecting: Projection = {
+  const rejectingProjection: Projection = {
     name: 'rejecting',
     writes: async (_organisationId, records) => {
       if (isRejected && records.length > 1) throw new TypeError('cannot process several')
       return []
     },
   }
-  const run = () => runProjections(organisationId, [...projections, projection, rejecting])
+  const run = () => runProjections(organisationId, [...projections, projection, rejectingProjection])
   await outbox.writeOutboxRecords(
     caller,
     Array.from({ length: count }, () => auditEffect('test.change')),
@@ -202,7 +202,7 @@ test('a record that one projection rejects is projected by the others and quaran
   expect(numbers(entries)).toEqual(upTo(30))
   expect(entries.map(({ resource }) => resource)).toContain('resource 7')
   expect(await pendingRecords(organisationId)).toEqual([])
-  expect(await quarantined(organisationId)).toHaveLength(1)
+  expect(await listQuarantined(organisationId)).toHaveLength(1)
   expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 30 })
 })
 
@@ -215,11 +215,11 @@ test('a record whose writes the store rejects is quarantined without blocking ot
   const text = 'x'.repeat(500_000)
   const writes: Projection['writes'] = async (organisationId, records) =>
     records.some(({ audit }) => audit?.resource === 'too large')
-      ? [upsert(total(organisationId), { set: { text } })]
+      ? [upsert(totalKey(organisationId), { set: { text } })]
       : []
   await captureLog(() => runProjections(caller.organisationId, [...projections, { name: 'rejected', writes }]))
   expect((await auditEntries(caller)).map(({ resource }) => resource)).toEqual(['small'])
-  expect(await quarantined(caller.organisationId)).toHaveLength(1)
+  expect(await listQuarantined(caller.organisationId)).toHaveLength(1)
 })
 
 test('a record with an event of a newer release is projected', async () => {
@@ -232,7 +232,7 @@ test('a record with an event of a newer release is projected', async () => {
   await transact([upsert(keys.outbox(organisationId, id), { set: { record: JSON.stringify(record) } })])
   expect(await runProjections(organisationId, projections)).toBe(true)
   expect((await auditEntries(caller)).map(({ resource }) => resource)).toEqual(['newer'])
-  expect(await quarantined(organisationId)).toEqual([])
+  expect(await listQuarantined(organisationId)).toEqual([])
 })
 
 test('a transient error fails the message and loses no record', async () => {
@@ -297,13 +297,13 @@ describe('of several workers', () => {
   test('one projects a backlog, and the others leave it to that one', async () => {
     const caller = await callerWithBacklog()
     const { organisationId } = caller
-    const others: boolean[] = []
+    const results: boolean[] = []
     const joinAndCount = async () => {
-      others.push(await runProjections(organisationId, projections))
+      results.push(await runProjections(organisationId, projections))
       expect(await pendingRecords(organisationId)).toHaveLength(backlog)
     }
     expect(await runProjections(organisationId, [...projections, whenPrepared(joinAndCount)])).toBe(true)
-    expect(others).toEqual([true])
+    expect(results).toEqual([true])
     expect(await pendingRecords(organisationId)).toEqual([])
     expect(await auditEntries(caller)).toHaveLength(backlog)
   })

@@ -33,8 +33,8 @@ test('completes one of sixteen concurrent setups', async () => {
   const outcomes = await Promise.all(Array.from({ length: 16 }, () => errorCodeOf(completeWith(token))))
   expect(outcomes.filter((code) => code === 'no error')).toHaveLength(1)
   // The limit on concurrent password hashes may reject a request first.
-  const others = outcomes.filter((code) => code !== 'no error' && code !== 'rate_limited')
-  expect(new Set(others)).toEqual(new Set(['setup_already_complete']))
+  const otherOutcomes = outcomes.filter((code) => code !== 'no error' && code !== 'rate_limited')
+  expect(new Set(otherOutcomes)).toEqual(new Set(['setup_already_complete']))
   const tokens = await signIn({ username: 'Admin', password: administrator.adminPassword }, origin)
   expect(tokens).toMatchObject({ expiresIn: 900, tokenType: 'Bearer' })
 })
@@ -115,12 +115,12 @@ test('rejects a token after 24 hours', async () => {
 })
 
 test('replaces the token at the second restart', async () => {
-  const first = await adminToken()
+  const firstToken = await adminToken()
   await bootstrap()
-  expect(await adminToken()).toBe(first)
+  expect(await adminToken()).toBe(firstToken)
   await bootstrap()
-  expect(await adminToken()).not.toBe(first)
-  await expectError(completeWith(first), 'initial_admin_token_invalid')
+  expect(await adminToken()).not.toBe(firstToken)
+  await expectError(completeWith(firstToken), 'initial_admin_token_invalid')
   expect(await completeWith(await adminToken())).toMatchObject({ expiresIn: 900 })
 })
 

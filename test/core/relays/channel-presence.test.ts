@@ -39,8 +39,8 @@ async function relayWithCluster() {
 
 /** Advances the clock with a sweep at least once a minute, so that the platform counts no downtime. */
 async function pass(seconds: number): Promise<void> {
-  for (let left = seconds; left > 0; left -= 60) {
-    advanceClock(Math.min(60, left) * 1000)
+  for (let secondsLeft = seconds; secondsLeft > 0; secondsLeft -= 60) {
+    advanceClock(Math.min(60, secondsLeft) * 1000)
     await sweep()
   }
 }

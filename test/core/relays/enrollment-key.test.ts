@@ -63,20 +63,20 @@ test('each enrollment creates a cluster; a repeat returns the same one, and a co
   const caller = await newCaller()
   const { enrollmentKey, id } = await newKey(caller, { nameTemplate: 'edge-{hostname}', labels: { env: 'prod' } })
   const request = requestWith(enrollmentKey, 'Box', ['a', 'b'])
-  const first = await enrollRelay(request)
-  const cluster = await Cluster.read(caller, first.clusterId)
+  const firstRelay = await enrollRelay(request)
+  const cluster = await Cluster.read(caller, firstRelay.clusterId)
   expect(cluster).toMatchObject({ name: 'edge-Box', status: 'Healthy', nodeCount: 2 })
   expect(cluster.labels).toMatchObject({ env: 'prod', 'platform/os': 'linux', 'platform/relay-version': '0.1.0' })
-  expect(cluster.nodes.map(({ id: nodeId, name }) => ({ id: nodeId, name }))).toEqual(first.nodes)
+  expect(cluster.nodes.map(({ id: nodeId, name }) => ({ id: nodeId, name }))).toEqual(firstRelay.nodes)
 
   advanceClock(86_400_001)
   // The key has expired, but the enrollment has happened.
-  expect(await enrollRelay(request)).toMatchObject({ clusterId: first.clusterId, relayId: first.relayId })
+  expect(await enrollRelay(request)).toMatchObject({ clusterId: firstRelay.clusterId, relayId: firstRelay.relayId })
   await expectError(enrollRelay({ ...request, hostname: 'copy' }), 'enrollment_token_used')
   expect(await enrollByHttp(requestWith(enrollmentKey))).toBe('enrollment_key_expired')
   expect(await onlyKey(caller)).toMatchObject({ id, usedCount: 1, maxUses: 5 })
   await EnrollmentKey.revoke(caller, id)
-  expect(await enrollRelay(request)).toMatchObject({ clusterId: first.clusterId, relayId: first.relayId })
+  expect(await enrollRelay(request)).toMatchObject({ clusterId: firstRelay.clusterId, relayId: firstRelay.relayId })
   await expectError(EnrollmentKey.revoke(caller, id), 'enrollment_key_not_found')
   expect(await onlyKey(caller)).toBeUndefined()
   await runProjections(caller)
@@ -84,7 +84,7 @@ test('each enrollment creates a cluster; a repeat returns the same one, and a co
   expect(entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['relay.enroll', 'relay.refuse']))
   const { items } = await listNotifications(caller)
   expect(items.filter(({ type }) => type === 'SecurityAlert')).toEqual([
-    expect.objectContaining({ resource: first.clusterId, body: expect.stringContaining(id) }),
+    expect.objectContaining({ resource: firstRelay.clusterId, body: expect.stringContaining(id) }),
   ])
 })
 
@@ -100,8 +100,8 @@ test('concurrent enrollments never exceed the uses, and their clusters have dist
   const { items } = await Cluster.list(caller, { page: 1, pageSize: 10 })
   expect(items.map(({ name }) => name).toSorted()).toEqual(['box', 'box-2', 'box-3'])
 
-  const other = await newKey(caller)
-  const otherRequest = requestWith(other.enrollmentKey)
+  const otherKey = await newKey(caller)
+  const otherRequest = requestWith(otherKey.enrollmentKey)
   const answers = await Promise.all(Array.from({ length: 4 }, () => enrollRelay(otherRequest)))
   expect(new Set(answers.map(({ clusterId }) => clusterId)).size).toBe(1)
   expect(await onlyKey(caller)).toMatchObject({ usedCount: 1 })
@@ -163,7 +163,7 @@ test.each<[string, (caller: Caller, keyId: string, tokenId: string) => Promise<u
 })
 
 test('refuses malformed and foreign keys', async () => {
-  const [caller, other] = [await newCaller(), await newCaller()]
+  const [caller, otherCaller] = [await newCaller(), await newCaller()]
   const { enrollmentKey, id } = await newKey(caller)
   for (const text of [
     'x',
@@ -172,8 +172,8 @@ test('refuses malformed and foreign keys', async () => {
     enrollmentKey.replace(id, id.replace('ekey', 'enroll')),
   ])
     await expectError(enrollRelay(requestWith(text)), 'enrollment_key_invalid')
-  await expectError(EnrollmentKey.revoke(other, id), 'enrollment_key_not_found')
-  expect((await EnrollmentKey.list(other, { page: 1, pageSize: 10 })).items).toEqual([])
+  await expectError(EnrollmentKey.revoke(otherCaller, id), 'enrollment_key_not_found')
+  expect((await EnrollmentKey.list(otherCaller, { page: 1, pageSize: 10 })).items).toEqual([])
   for (const expiresAt of [new Date(now()), new Date(now() + 366 * 86_400_000)])
     await expectError(newKey(caller, { expiresAt: expiresAt.toISOString() }), 'validation_failed')
 })

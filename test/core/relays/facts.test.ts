@@ -88,8 +88,8 @@ test('lists nodes of all clusters by selector, system and name, in pages', async
     [{ sort: 'os', search: 'web' }, ['web-3', 'web-2', 'web-1']],
   ]
   for (const [query, names] of cases) expect([query, await namesOf(query)]).toEqual([query, names])
-  const [first] = (await listNodes(caller, { page: 1, pageSize: 1 })).items
-  expect(first).toMatchObject({
+  const [firstNode] = (await listNodes(caller, { page: 1, pageSize: 1 })).items
+  expect(firstNode).toMatchObject({
     clusterId: clusters[2]?.cluster.id,
     clusterName: clusters[2]?.cluster.name,
     status: 'Online',

@@ -29,13 +29,13 @@ async function waitingJobs(count: number, payload: object = {}) {
 
 test('a heartbeat claims the oldest jobs for its free slots, and the same key returns the same claims', async () => {
   const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
-  const first = await beat('key-0001', { freeSlots: 2 })
-  expect(first).toMatchObject({ ids: jobIds.slice(0, 2), jobs: [], moreJobs: true })
+  const firstBeat = await beat('key-0001', { freeSlots: 2 })
+  expect(firstBeat).toMatchObject({ ids: jobIds.slice(0, 2), jobs: [], moreJobs: true })
   expect((await jobCounters(caller, enrolled))[0]).toBe(3)
-  const leases = ({ claims }: typeof first) => claims.map(({ leaseId, payload }) => ({ leaseId, payload }))
-  const second = await beat('key-0001', { freeSlots: 0 })
-  expect([leases(second), second.moreJobs]).toEqual([leases(first), true])
-  const runningIds = first.ids
+  const leases = ({ claims }: typeof firstBeat) => claims.map(({ leaseId, payload }) => ({ leaseId, payload }))
+  const secondBeat = await beat('key-0001', { freeSlots: 0 })
+  expect([leases(secondBeat), secondBeat.moreJobs]).toEqual([leases(firstBeat), true])
+  const runningIds = firstBeat.ids
   expect(await beat('key-0002', { running: runningIds })).toMatchObject({ ids: jobIds.slice(2), moreJobs: false })
   expect(await jobCounters(caller, enrolled)).toEqual([3, 1])
 })

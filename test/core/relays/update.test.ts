@@ -193,20 +193,20 @@ test('a cancellation that is interrupted fails until its offers are withdrawn, b
   await fleet.sweep()
   expect(await counts(fleet)).toMatchObject({ pending: 2, offered: 0 })
 
-  const other = await newFleet(2)
-  await other.sweep()
+  const otherFleet = await newFleet(2)
+  await otherFleet.sweep()
   {
     using _ = failCommands(/^Query/)
-    await expect(Update.cancel(other.caller, other.id)).rejects.toThrow(RangeError)
+    await expect(Update.cancel(otherFleet.caller, otherFleet.id)).rejects.toThrow(RangeError)
   }
   runBefore(/^TransactWrite/, async () => advanceClock(11_000))
-  await expectError(Update.cancel(other.caller, other.id), 'conflict')
-  expect(await Update.cancel(other.caller, other.id)).toMatchObject({ status: 'Cancelled' })
-  const members = await get(keys.relayUpdateMembers(other.caller.organisationId, other.id, 0))
+  await expectError(Update.cancel(otherFleet.caller, otherFleet.id), 'conflict')
+  expect(await Update.cancel(otherFleet.caller, otherFleet.id)).toMatchObject({ status: 'Cancelled' })
+  const members = await get(keys.relayUpdateMembers(otherFleet.caller.organisationId, otherFleet.id, 0))
   expect(members).toHaveProperty('ttl', expect.any(Number))
-  await other.sweep()
-  expect(await other.offered()).toEqual([])
-  expect(await other.record()).toMatchObject({ status: 'Cancelled' })
+  await otherFleet.sweep()
+  expect(await otherFleet.offered()).toEqual([])
+  expect(await otherFleet.record()).toMatchObject({ status: 'Cancelled' })
 })
 
 test('removed clusters are skipped, and a relay that enrolls again is offered the version again', async () => {
@@ -261,8 +261,8 @@ test('pages of clusters contain each once, by status too, while their states cha
   expect(await countStoreCalls(() => fleet.clusters(next))).toBe(3)
   for (const query of [{ ...next, status: 'Pending' }, { cursor: 'x' }])
     await expectError(fleet.clusters(query), 'validation_failed')
-  const other = await newCaller()
-  await expectError(Update.listClusters(other, fleet.id, { page: 1, pageSize: 9 }), 'relay_update_not_found')
+  const otherCaller = await newCaller()
+  await expectError(Update.listClusters(otherCaller, fleet.id, { page: 1, pageSize: 9 }), 'relay_update_not_found')
 })
 
 test('the creations of an organisation are limited per minute', async () => {

@@ -240,12 +240,12 @@ describe('a key rotation', () => {
   })
 
   test('keeps replaced keys published until their tokens have expired', async () => {
-    const first = kidOf(await newToken())
+    const firstKid = kidOf(await newToken())
     await ensureKeys({ rotate: true })
     await ensureKeys({ rotate: true })
     shiftClock(20 * minuteMs)
     await ensureKeys()
-    expect(await publishedKids()).toContain(first)
+    expect(await publishedKids()).toContain(firstKid)
     shiftClock(45 * minuteMs)
     await ensureKeys()
     expect(await publishedKids()).toEqual([await currentKid()])
@@ -300,9 +300,9 @@ describe('a key rotation', () => {
       await ensureKeys({ rotate: true })
       await expectValid(await newToken())
       activateKey()
-      const last = await newToken()
-      expect(kidOf(last)).toBe(await currentKid())
-      await expectValid(last)
+      const lastToken = await newToken()
+      expect(kidOf(lastToken)).toBe(await currentKid())
+      await expectValid(lastToken)
     },
   )
 })

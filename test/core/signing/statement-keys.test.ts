@@ -29,13 +29,13 @@ async function follow(trusted: PublicKey): Promise<string | undefined> {
 beforeEach(() => ensureKeys())
 
 test('each replaced key leads to the current one, which signs, and access keys stay', async () => {
-  const first = await currentKey()
+  const firstKey = await currentKey()
   for (let replacement = 1; replacement <= 3; replacement++) {
     await bootstrap({ rotate: 'statements' })
-    expect(await successorsOf(first.kid)).toHaveLength(replacement)
+    expect(await successorsOf(firstKey.kid)).toHaveLength(replacement)
   }
   const { kid } = await currentKey()
-  expect(await follow(first)).toBe(kid)
+  expect(await follow(firstKey)).toBe(kid)
   expect(await successorsOf(kid)).toEqual([])
   expect(decodeProtectedHeader(await signStatement({})).kid).toBe(kid)
   await ensureKeys({ rotate: true })
@@ -43,32 +43,32 @@ test('each replaced key leads to the current one, which signs, and access keys s
 })
 
 test('of concurrent replacements of one key, one takes effect', async () => {
-  const first = await currentKey()
+  const firstKey = await currentKey()
   await Promise.all(Array.from({ length: 4 }, () => replaceStatementKey()))
-  expect(await successorsOf(first.kid)).toHaveLength(1)
-  expect(await follow(first)).toBe((await currentKey()).kid)
+  expect(await successorsOf(firstKey.kid)).toHaveLength(1)
+  expect(await follow(firstKey)).toBe((await currentKey()).kid)
 })
 
 test('a withdrawal also takes effect beside a concurrent replacement', async () => {
-  const first = await currentKey()
+  const firstKey = await currentKey()
   await Promise.all([replaceStatementKey(), replaceStatementKey({ withdraw: true }), replaceStatementKey()])
   const current = await currentKey()
   shiftClock(6000)
-  expect([await successorsOf(first.kid), await successorsOf(current.kid)]).toEqual(['unknown', []])
+  expect([await successorsOf(firstKey.kid), await successorsOf(current.kid)]).toEqual(['unknown', []])
 })
 
 test.each(['statement-key.signed', 'statement-key.written'])(
   'a replacement that is killed at %s leaves a key that relays can learn, and can be repeated',
   async (failpoint) => {
-    const first = await currentKey()
+    const firstKey = await currentKey()
     const script = fileURLToPath(new URL('../support/rotate-keys.ts', import.meta.url))
     const env = { ...process.env, PLAT_FAILPOINT: `${failpoint}=kill` }
     const killedRotation = promisify(execFile)(process.execPath, [script, '0', 'statements'], { env })
     await expect(killedRotation).rejects.toMatchObject({ signal: 'SIGKILL' })
     await ensureKeys()
-    expect(await follow(first)).toBe((await currentKey()).kid)
+    expect(await follow(firstKey)).toBe((await currentKey()).kid)
     await replaceStatementKey()
-    expect(await follow(first)).toBe((await currentKey()).kid)
+    expect(await follow(firstKey)).toBe((await currentKey()).kid)
   },
 )
 
@@ -84,15 +84,15 @@ test('a key that another process made after the last read is undecided until the
 })
 
 test('no statement leads from a withdrawn key, an unknown key, or one that was replaced eleven times', async () => {
-  const first = await currentKey()
+  const firstKey = await currentKey()
   for (let replacement = 0; replacement < 10; replacement++) await replaceStatementKey()
-  expect(await successorsOf(first.kid)).toHaveLength(10)
+  expect(await successorsOf(firstKey.kid)).toHaveLength(10)
   await replaceStatementKey()
   shiftClock(6000)
-  expect(await successorsOf(first.kid)).toBe('unknown')
-  const last = await currentKey()
+  expect(await successorsOf(firstKey.kid)).toBe('unknown')
+  const lastKey = await currentKey()
   await replaceStatementKey({ withdraw: true })
-  for (const kid of [last.kid, 'unknown', '']) {
+  for (const kid of [lastKey.kid, 'unknown', '']) {
     shiftClock(6000)
     expect(await successorsOf(kid)).toBe('unknown')
   }

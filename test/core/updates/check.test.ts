@@ -113,7 +113,7 @@ describe('a new release', () => {
 
   test('is announced once to platform administrators', async () => {
     const caller = await newPlatformAdmin()
-    const other = await newCaller(caller.organisationId, 'OrgAdmin')
+    const colleague = await newCaller(caller.organisationId, 'OrgAdmin')
     await push('1.2.0', { document: { releaseNotesUrl } })
     for (let round = 0; round < 3; round++) await check(caller)
     await checkRegularly()
@@ -126,7 +126,7 @@ describe('a new release', () => {
     expect((await listNotifications(caller)).items).toMatchObject([
       { type: 'UpdateAvailable', severity: 'info', resource: '1.2.0', body: expect.stringContaining(releaseNotesUrl) },
     ])
-    expect((await listNotifications(other)).items).toEqual([])
+    expect((await listNotifications(colleague)).items).toEqual([])
   })
 
   test('is announced once by concurrent checks', async () => {
@@ -190,13 +190,13 @@ async function atEachCall(
   when: 'before' | 'after',
   scenario: (caller: Caller, crash: (work: () => Promise<unknown>) => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const last = { isCrashed: true }
-  for (let nth = 1; last.isCrashed; nth++) {
+  const lastCall = { isCrashed: true }
+  for (let nth = 1; lastCall.isCrashed; nth++) {
     // An update reads the jobs of each organisation with recent changes, which would change the number of calls.
     await removeAll(keys.organisation(''))
     const caller = await newPlatformAdmin()
     await clearUpdates()
-    await scenario(caller, async (work) => void (last.isCrashed = await crashAtCall(nth, when, work)))
+    await scenario(caller, async (work) => void (lastCall.isCrashed = await crashAtCall(nth, when, work)))
   }
 }
 

@@ -51,8 +51,8 @@ test('limits the pages of an endless tag list', async () => {
   registry.respond = ({ url: { pathname } }) => {
     if (!isTagList(pathname)) return { status: 404 }
     const link = `</v2/platform/releases/tags/list?last=${page + 1}>; rel="next"`
-    const first = page++ * 1000
-    return tagsOf(1000, (index) => `0.0.${first + index}`, { link })
+    const start = page++ * 1000
+    return tagsOf(1000, (index) => `0.0.${start + index}`, { link })
   }
   expect(await newestRelease('1.0.0')).toEqual({ refused: [] })
   expect(page).toBe(20)

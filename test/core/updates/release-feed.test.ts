@@ -209,10 +209,10 @@ test('rejects a manifest that was changed after it was signed', async () => {
 
 test('rejects the signature of another release', async () => {
   const signedRelease = await push('1.2.0')
-  const other = await push('1.3.0', { signer: false })
+  const otherRelease = await push('1.3.0', { signer: false })
   const [referrer] = await client.referrers(repository, signedRelease.digest)
   const signature = await manifestOf(referrer?.digest ?? '')
-  const subject = await client.resolve(repository, other.digest)
+  const subject = await client.resolve(repository, otherRelease.digest)
   if (subject === undefined) throw new Error('The release does not exist.')
   await client.putReferrer(repository, { ...signature, subject })
   expect(await messageOf(findRelease('1.3.0'))).toMatch(/is for sha256:/)

@@ -139,12 +139,12 @@ test('distinguishes a missing release from an unreachable registry', async () =>
   const caller = await newPlatformAdmin()
   await expectError(update(caller, apply('1.2.0')), 'version_not_available')
   await expectError(update(caller, apply('no version')), 'version_not_available')
-  const unreachable = 'release_source_unreachable'
-  expect(await stopDuring(() => errorCodeOf(update(caller, apply('1.2.0'))))).toBe(unreachable)
+  const reason = 'release_source_unreachable'
+  expect(await stopDuring(() => errorCodeOf(update(caller, apply('1.2.0'))))).toBe(reason)
   const request = (endpoint: string, body?: object) =>
     stopDuring(() => requestErrorCode('updates', endpoint, [caller, 'PlatformAdmin'], body))
-  expect(await request(route, apply('1.2.0'))).toBe(unreachable)
-  expect(await request('GET /api/v1/platform/updates/check')).toBe(unreachable)
+  expect(await request(route, apply('1.2.0'))).toBe(reason)
+  expect(await request('GET /api/v1/platform/updates/check')).toBe(reason)
 })
 
 test('checks the current rights of the caller', async () => {
@@ -302,8 +302,8 @@ describe('an accepted update', () => {
     const requester = [caller, 'PlatformAdmin'] as const
     expect(await requestErrorCode('updates', route, requester, apply('1.2.0'))).toBe('active_jobs')
     await update(caller, { ...apply('1.2.0'), ...forcedRequest })
-    const other = { ...apply('1.2.0'), targetVersion: '9.9.9' }
-    expect(await requestErrorCode('updates', route, requester, other)).toBe('update_in_progress')
+    const otherRequest = { ...apply('1.2.0'), targetVersion: '9.9.9' }
+    expect(await requestErrorCode('updates', route, requester, otherRequest)).toBe('update_in_progress')
   })
 
   test('activates the release of a completed update and keeps the previous one', async () => {
@@ -359,7 +359,7 @@ describe('an accepted update', () => {
   })
 
   test('notifies platform administrators of results', async () => {
-    const other = await newCaller(caller.organisationId, 'OrgAdmin')
+    const colleague = await newCaller(caller.organisationId, 'OrgAdmin')
     await finishUpdate((await claimedUpdate()).operation, failedEnd)
     await storeUpdateState(deployedRelease, previousRelease)
     await finishUpdate((await claimedUpdate(rollback)).operation, completedEnd)
@@ -372,7 +372,7 @@ describe('an accepted update', () => {
       ['UpdateCompleted', 'info', 'The platform was rolled back to 0.0.9'],
       ['UpdateCompleted', 'info', 'The platform was updated to 1.2.0'],
     ])
-    expect((await listNotifications(other)).items).toEqual([])
+    expect((await listNotifications(colleague)).items).toEqual([])
   })
 
   test('rejects the result of a worker without the lease', async () => {

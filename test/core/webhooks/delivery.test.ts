@@ -161,8 +161,8 @@ test('a projection stores deliveries of three webhooks concurrently', async () =
 
 test('a projection enqueues each webhook once, and the sweep enqueues lost messages again', async () => {
   const [caller, receiver] = [await newCaller(), newReceiver()]
-  const [first, second] = [await subscribe(caller, receiver), await subscribe(caller, receiver)]
-  const webhookIds = [first.id, second.id].toSorted()
+  const [firstWebhook, secondWebhook] = [await subscribe(caller, receiver), await subscribe(caller, receiver)]
+  const webhookIds = [firstWebhook.id, secondWebhook.id].toSorted()
   await sweep()
   const enqueuedBy = async (work: () => Promise<unknown>) =>
     (await webhooksEnqueuedBy(work)).filter((id) => webhookIds.includes(id)).toSorted()
@@ -170,7 +170,7 @@ test('a projection enqueues each webhook once, and the sweep enqueues lost messa
   expect(await enqueuedBy(sweep)).toEqual([])
   advanceClock(60_000)
   expect(await enqueuedBy(sweep)).toEqual(webhookIds)
-  await Promise.all([drainDeliveries(first.reference), drainDeliveries(second.reference)])
+  await Promise.all([drainDeliveries(firstWebhook.reference), drainDeliveries(secondWebhook.reference)])
   expect(receiver.requests).toHaveLength(6)
   advanceClock(60_000)
   expect(await enqueuedBy(sweep)).toEqual([])
@@ -239,11 +239,11 @@ test('a redelivery request replaces the scheduled retry', async () => {
 test('sends a test event to its webhook only, regardless of the subscription', async () => {
   const [caller, receiver, otherReceiver] = [await newCaller(), newReceiver(), newReceiver()]
   const testedWebhook = await subscribe(caller, receiver, ['platform.job.failed'])
-  const other = await subscribe(caller, otherReceiver, ['*'])
+  const otherWebhook = await subscribe(caller, otherReceiver, ['*'])
   const delivery = await Delivery.test(caller, testedWebhook.id)
   expect(delivery).toMatchObject({ status: 'Pending', eventType: 'platform.webhook.tested', attempts: [] })
   await runProjections(caller.organisationId, [webhookProjection])
-  await Promise.all([drainDeliveries(testedWebhook.reference), drainDeliveries(other.reference)])
+  await Promise.all([drainDeliveries(testedWebhook.reference), drainDeliveries(otherWebhook.reference)])
   expect(receiver.requests.map((request) => verifyDelivery(testedWebhook.secret, request))).toEqual([
     expect.objectContaining({
       id: delivery.eventId,

@@ -59,11 +59,11 @@ test('a deleted secret is missing, and its name is free', async () => {
 test('a request token repeats its write, also after a restart, and rejects another value', async () => {
   const dataDir = await temporaryDir()
   const token = 'a-request-token-of-thirty-two-characters'
-  const first = await serveSecrets({ dataDir })
-  await create(first.client, 'key')
-  const { VersionId } = await put(first.client, 'key', 'one', token)
-  await put(first.client, 'key', 'two')
-  await first.server.close()
+  const firstServer = await serveSecrets({ dataDir })
+  await create(firstServer.client, 'key')
+  const { VersionId } = await put(firstServer.client, 'key', 'one', token)
+  await put(firstServer.client, 'key', 'two')
+  await firstServer.server.close()
 
   const { client } = await serveSecrets({ dataDir })
   expect(await put(client, 'key', 'one', token)).toMatchObject({ VersionId, VersionStages: ['AWSPREVIOUS'] })
@@ -98,16 +98,16 @@ test('a kill under load loses no acknowledged value', async () => {
 
   const restartedSecrets = await serveSecrets({ dataDir })
   for (const name of names) {
-    const last = acknowledged.get(name)!
-    expect([last, last + 1]).toContain(Number(await valueOf(restartedSecrets.client, name)))
+    const lastValue = acknowledged.get(name)!
+    expect([lastValue, lastValue + 1]).toContain(Number(await valueOf(restartedSecrets.client, name)))
   }
 })
 
 test('only the owner can read the file, and a partial draft is ignored', async () => {
   const dataDir = join(await temporaryDir(), 'new')
-  const first = await serveSecrets({ dataDir })
-  await create(first.client, 'key')
-  await first.server.close()
+  const firstServer = await serveSecrets({ dataDir })
+  await create(firstServer.client, 'key')
+  await firstServer.server.close()
   expect((await stat(dataDir)).mode & 0o777).toBe(0o700)
   for (const file of await readdir(dataDir)) expect((await stat(join(dataDir, file))).mode & 0o777).toBe(0o600)
 

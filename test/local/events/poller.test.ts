@@ -6,7 +6,7 @@ import { poll, serveQueue, serveSqs, temporaryDir, TestQueue } from '../emulator
 async function startPoller(
   queue: TestQueue,
   invoke: (event: SqsEvent) => Promise<SqsBatchResponse | null | void>,
-  more: Partial<QueuePollerOptions> = {},
+  options: Partial<QueuePollerOptions> = {},
 ) {
   const poller = startQueuePoller({
     client: queue.client,
@@ -17,7 +17,7 @@ async function startPoller(
     visibilityTimeoutSeconds: 600,
     invoke,
     log: () => undefined,
-    ...more,
+    ...options,
   })
   onTestFinished(() => poller.stop())
   return poller

@@ -95,11 +95,11 @@ test.for([
 ] as const)('%s ends the thread and its invocations, and the thread is replaced', async ([, crash, reason]) => {
   await using barrier = await startBarrier()
   const waitingSource = `export const handler = async () => { ${barrier.report('waiting')} }`
-  const crashing = `export const handler = () => { ${crash}; return new Promise(() => {}) }`
-  const functions = { waiting: waitingSource, crashing, fine: workingFunction }
+  const crashingSource = `export const handler = () => { ${crash}; return new Promise(() => {}) }`
+  const functions = { waiting: waitingSource, crashing: crashingSource, fine: workingFunction }
   await using pool = await poolOf(functions, { timeoutMs: 170_000 })
-  const other = pool.invoke('waiting', {})
-  const failed = expect(other).rejects.toThrow(reason)
+  const otherInvocation = pool.invoke('waiting', {})
+  const failed = expect(otherInvocation).rejects.toThrow(reason)
   await barrier.waitForReports('waiting')
   await expect(pool.invoke('crashing', {})).rejects.toThrow(reason)
   await failed

@@ -188,8 +188,8 @@ test('without a configured token only local callers may scrape; for others the p
 test('a configured token is required, and sufficient from anywhere', async () => {
   const token = 'a-token-of-more-than-24-characters'
   await using folder = await temporaryFolder()
-  await using guarded = await platformIn(folder.path, {}, { PLAT_METRICS_TOKEN: token })
-  const isAllowed = mayScrape(guarded.url)
+  await using guardedPlatform = await platformIn(folder.path, {}, { PLAT_METRICS_TOKEN: token })
+  const isAllowed = mayScrape(guardedPlatform.url)
   expect(await isAllowed({})).toBe(false)
   const proxyHeaders = { 'x-forwarded-for': '192.0.2.1', host: 'platform.example.com' }
   expect(await isAllowed({ ...proxyHeaders, authorization: `Bearer ${token}` })).toBe(true)

@@ -59,12 +59,12 @@ test('deploys, calls, lists and removes modules through the host', async () => {
 })
 
 test('removes the token of a deployment with it', async () => {
-  await using local = await localRuntime('process')
+  await using processRuntime = await localRuntime('process')
   const tokens = new Map<string, string>()
   const token = 'token of the host'
-  const server = await serveHost({ runtime: local, tokens, token, port: 0, onError: () => undefined })
+  const server = await serveHost({ runtime: processRuntime, tokens, token, port: 0, onError: () => undefined })
   const runtime = hostedRuntime({ url: server.url, token, tokenOf: async (id) => `token of ${id}` })
-  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(local.registry, 'puppet')))
+  const deployment = await runtime.deploy(deploymentSpecOf(await pushFixture(processRuntime.registry, 'puppet')))
   expect([...tokens]).toEqual([[deployment.id, `token of ${deployment.id}`]])
   await runtime.remove(deployment, 1000)
   expect([...tokens]).toEqual([])
@@ -127,8 +127,8 @@ test('modules end with the host, and start again from stored images', async () =
   await using second = await startHost({ dataDir: folder.path, environment: {} })
   expect(await second.runtime.list()).toEqual([])
   expect(await second.runtime.deploy(spec)).toEqual(deployment)
-  const other = deploymentSpecOf(await pushFixture(registry.client, 'calm'))
-  await expect(second.runtime.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
+  const otherSpec = deploymentSpecOf(await pushFixture(registry.client, 'calm'))
+  await expect(second.runtime.deploy(otherSpec)).rejects.toMatchObject({ problem: 'unavailable' })
   await second.runtime.remove(deployment, 0)
   expect(await readdir(join(folder.path, 'modules', 'images'))).toEqual([])
 })
@@ -204,8 +204,8 @@ test('a data folder with a long path uses a fixed temporary folder for sockets, 
 test('a log line of a module keeps its JSON, with the correct module id', () => {
   const line = '{"time":"…", "level":"warn","message":"One","module_id":"hello","n":1.0}'
   expect(formatModuleLine('hello', line)).toBe(line)
-  const other = formatModuleLine('hello', '{"message":"One","module_id":"other"}')
-  expect(JSON.parse(other)).toEqual({ message: 'One', module_id: 'hello' })
+  const otherLine = formatModuleLine('hello', '{"message":"One","module_id":"other"}')
+  expect(JSON.parse(otherLine)).toEqual({ message: 'One', module_id: 'hello' })
   expect(JSON.parse(formatModuleLine('hello', '{"level":"error"}'))).toEqual({ level: 'error', module_id: 'hello' })
 })
 

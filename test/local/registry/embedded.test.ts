@@ -102,9 +102,9 @@ test('password and key are generated once, and only their owner can read them', 
     await loadOrCreateRegistryPassword(folder.path),
     await loadOrCreateModuleSigningKey(folder.path),
   ]
-  const generated = await secrets()
-  expect(await secrets()).toEqual(generated)
-  expect(await readRegistryPassword(folder.path)).toBe(generated[0])
+  const secretValues = await secrets()
+  expect(await secrets()).toEqual(secretValues)
+  expect(await readRegistryPassword(folder.path)).toBe(secretValues[0])
   for (const name of ['registry-password', 'module-signing-key.pem']) {
     expect((await stat(join(folder.path, name))).mode & 0o777).toBe(0o600)
   }
@@ -119,13 +119,13 @@ test('reuses its last port, if that is free', async () => {
   expect([second.host, second.hasMoved]).toEqual([first.host, false])
   await second.close(0)
 
-  const other = createServer()
-  await listenAt(other, '127.0.0.1', Number(first.host.split(':')[1]))
-  const third = await start(folder.path)
-  expect(third.host).not.toBe(first.host)
-  expect(third.hasMoved).toBe(true)
-  await third.close(0)
+  const otherServer = createServer()
+  await listenAt(otherServer, '127.0.0.1', Number(first.host.split(':')[1]))
+  const registry = await start(folder.path)
+  expect(registry.host).not.toBe(first.host)
+  expect(registry.hasMoved).toBe(true)
+  await registry.close(0)
   await expect(start(folder.path, Number(first.host.split(':')[1]))).rejects.toThrow('PLAT_REGISTRY_PORT')
-  other.close()
-  await once(other, 'close')
+  otherServer.close()
+  await once(otherServer, 'close')
 })

@@ -133,8 +133,8 @@ test('mounts a blob of another repository', async () => {
     registry.send('POST', `${otherBlobs}/uploads/?mount=${requested}&from=${from}`)
   expect((await mount('modules/unknown')).status).toBe(202)
   expect((await mount('modules/hello', digestOf('unknown'))).status).toBe(202)
-  const mounted = await mount('modules/hello')
-  expect([mounted.status, mounted.headers.get('location')]).toEqual([201, `${otherBlobs}/${digest}`])
+  const response = await mount('modules/hello')
+  expect([response.status, response.headers.get('location')]).toEqual([201, `${otherBlobs}/${digest}`])
   expect(await (await registry.read(`${otherBlobs}/${digest}`)).text()).toBe('content')
 })
 
@@ -338,7 +338,7 @@ test('deletes a tag, a manifest with all its tags, and a blob of one repository'
   await using registry = await freshRegistry()
   const { manifest, digest, layer } = await pushImage(registry, 'modules/hello', 'latest')
   for (const tag of ['1.0.0', '1.0']) await putManifest(registry, 'modules/hello', tag, manifest)
-  const other = await pushImage(registry, 'modules/hello', 'other')
+  const otherDigest = await pushImage(registry, 'modules/hello', 'other')
   await registry.send('POST', `/v2/elsewhere/blobs/uploads/?mount=${digestOf(layer)}&from=modules/hello`)
   const tags = async () => ((await (await registry.read('/v2/modules/hello/tags/list')).json()) as any).tags
 
@@ -348,7 +348,7 @@ test('deletes a tag, a manifest with all its tags, and a blob of one repository'
   expect((await registry.send('DELETE', manifestPath(digest))).status).toBe(202)
   expect(await tags()).toEqual(['other'])
   for (const reference of [digest, 'latest']) expect((await registry.read(manifestPath(reference))).status).toBe(404)
-  expect((await registry.read(manifestPath(other.digest))).status).toBe(200)
+  expect((await registry.read(manifestPath(otherDigest.digest))).status).toBe(200)
 
   const blob = (repository: string) => `/v2/${repository}/blobs/${digestOf(layer)}`
   expect((await registry.send('DELETE', blob('modules/hello'))).status).toBe(202)

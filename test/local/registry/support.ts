@@ -60,19 +60,19 @@ const descriptor = (mediaType: string, content: string | Uint8Array) => ({
   size: Buffer.byteLength(content),
 })
 
-export const manifestOf = (config: string, layer: string | Uint8Array, more: object = {}): string =>
+export const manifestOf = (config: string, layer: string | Uint8Array, fields: object = {}): string =>
   JSON.stringify({
     schemaVersion: 2,
     mediaType: mediaTypes.manifest,
     config: descriptor(mediaTypes.config, config),
     layers: [descriptor(mediaTypes.layer, layer)],
-    ...more,
+    ...fields,
   })
 
-export async function pushImage(registry: TestRegistry, repository: string, tag: string, more: object = {}) {
+export async function pushImage(registry: TestRegistry, repository: string, tag: string, fields: object = {}) {
   const [config, layer] = [`{"tag":"${tag}"}`, `layer of ${repository}:${tag}`]
   await Promise.all([config, layer].map((content) => pushBlob(registry, repository, content)))
-  const manifest = manifestOf(config, layer, more)
+  const manifest = manifestOf(config, layer, fields)
   const response = await putManifest(registry, repository, tag, manifest)
   if (response.status !== 201)
     throw new Error(`Pushing the manifest failed with ${response.status}: ${await response.text()}`)

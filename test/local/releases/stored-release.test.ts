@@ -51,8 +51,8 @@ test('reads a release as it was written, and rejects another digest', async () =
     folder: sealedRelease,
   })
   expect(await readdir(folder.path)).toEqual([`1.2.3-${'ab'.repeat(6)}`])
-  const other = { ...release, digest: `${release.digest.slice(0, -1)}0` }
-  await expect(readRelease(folder.path, other)).rejects.toBeInstanceOf(DamagedRelease)
+  const otherRelease = { ...release, digest: `${release.digest.slice(0, -1)}0` }
+  await expect(readRelease(folder.path, otherRelease)).rejects.toBeInstanceOf(DamagedRelease)
 })
 
 test.for([

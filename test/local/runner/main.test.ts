@@ -15,10 +15,10 @@ import { runProgram, runServer } from '../support/program.ts'
 const mainFile = 'packages/local/src/main.ts'
 const adminToken = 'packages/local/src/commands/admin-token.ts'
 
-const inFolder = (path: string, more: Record<string, string> = {}) => ({
+const inFolder = (path: string, environment: Record<string, string> = {}) => ({
   PLAT_DATA_DIR: join(path, 'data'),
   PLAT_PORT: '0',
-  ...more,
+  ...environment,
 })
 
 const setup = (initialAdminToken: string) => ({
@@ -37,9 +37,9 @@ const postJson = (url: string, body: unknown) =>
 test('setup can be completed with the commands that the platform prints at start', async () => {
   await using folder = await temporaryFolder()
   const environment = inFolder(folder.path)
-  await using early = runProgram(adminToken, { environment })
-  expect(await early.exit).toBe(1)
-  expect(early.lines).toEqual([
+  await using earlyProgram = runProgram(adminToken, { environment })
+  expect(await earlyProgram.exit).toBe(1)
+  expect(earlyProgram.lines).toEqual([
     expect.stringMatching(/^No platform runs on the data in .*\/data\. Start it .* set PLAT_DATA_DIR/),
   ])
 
@@ -65,9 +65,9 @@ test('setup can be completed with the commands that the platform prints at start
   expect(program.lines).toEqual([expect.stringMatching(/^\S{20,}$/)])
   expect((await postJson(`${url}/api/v1/setup/complete`, setup(program.lines[0] ?? ''))).status).toBe(200)
 
-  await using late = runProgram(adminToken, { environment })
-  expect(await late.exit).toBe(1)
-  expect(late.lines).toEqual(['Setup is complete: there is no initial admin token.'])
+  await using lateProgram = runProgram(adminToken, { environment })
+  expect(await lateProgram.exit).toBe(1)
+  expect(lateProgram.lines).toEqual(['Setup is complete: there is no initial admin token.'])
 
   process.kill(processId, 'SIGTERM')
   expect(await platform.exit).toBe(0)
@@ -115,13 +115,13 @@ test('the runner and its commands report every invalid setting', async () => {
 
 test('reports a port in use in one line with exit code 1', async () => {
   await using folder = await temporaryFolder()
-  const other = createServer()
-  const { port } = await listenAt(other, '127.0.0.1', 0)
+  const otherServer = createServer()
+  const { port } = await listenAt(otherServer, '127.0.0.1', 0)
   await using program = runProgram(mainFile, { environment: inFolder(folder.path, { PLAT_PORT: String(port) }) })
   expect(await program.exit).toBe(1)
   expect(program.lines.slice(1)).toEqual([expect.stringContaining(`127.0.0.1:${port} is in use.`)])
-  other.close()
-  await once(other, 'close')
+  otherServer.close()
+  await once(otherServer, 'close')
 })
 
 async function startBusy(folder: string, barrier: Barrier) {

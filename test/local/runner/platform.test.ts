@@ -229,16 +229,16 @@ test('a start that fails leaves nothing running, and a later start ignores a par
   await using folder = await temporaryFolder()
   const failingSettings = await settingsIn(folder.path, { auth: `throw new Error('broken at import')` })
   await expect(startPlatform(failingSettings)).rejects.toThrow('broken at import')
-  const other = createServer()
-  const { port } = await listenAt(other, '127.0.0.1', 0)
+  const otherServer = createServer()
+  const { port } = await listenAt(otherServer, '127.0.0.1', 0)
   const settings = {
     ...failingSettings,
     port,
     functionsDir: await writeFunctions(folder.path, { auth: 'export const handler = () => ({})' }),
   }
   await expect(startPlatform(settings)).rejects.toThrow(`127.0.0.1:${port} is in use`)
-  other.close()
-  await once(other, 'close')
+  otherServer.close()
+  await once(otherServer, 'close')
 
   await writeFile(join(settings.dataDir, 'runtime.json'), '{"processId":')
   const startedPlatform = await startPlatform(settings, { log: () => undefined })

@@ -29,8 +29,8 @@ function maySign({ repositories, notBefore, notAfter }: TrustedKey, repository: 
   const isHere = repositories?.some((each) => {
     const folders = each.split('/').filter(Boolean)
     const isWhole = folders[0] === 'localhost' || folders[0]?.includes('.') || folders[0]?.includes(':')
-    const place = isWhole ? ['registry.test', ...repository.split('/')] : repository.split('/')
-    return folders.length > 0 && folders.every((folder, index) => place[index] === folder)
+    const pathNames = isWhole ? ['registry.test', ...repository.split('/')] : repository.split('/')
+    return folders.length > 0 && folders.every((folder, index) => pathNames[index] === folder)
   })
   const at = new Date(atMs).toISOString()
   const isDate = [notBefore, notAfter].every((date) => date === undefined || !Number.isNaN(Date.parse(date)))

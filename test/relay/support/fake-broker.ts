@@ -63,10 +63,10 @@ const lengthBytes = (packet: Buffer): number => (packet[1]! < 0x80 ? 1 : 2)
 
 function textsOf(packet: Buffer, start: number): string[] {
   const texts: string[] = []
-  for (let at = start; at + 2 <= packet.length;) {
-    const end = at + 2 + packet.readUInt16BE(at)
-    texts.push(packet.toString('utf8', at + 2, end))
-    at = end
+  for (let offset = start; offset + 2 <= packet.length;) {
+    const end = offset + 2 + packet.readUInt16BE(offset)
+    texts.push(packet.toString('utf8', offset + 2, end))
+    offset = end
   }
   return texts
 }

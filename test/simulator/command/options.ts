@@ -33,8 +33,8 @@ export function parseOptions(args: readonly string[]): Options {
   if (help) return { action: 'help' }
   if (stop && token) throw usageError('--stop and --token exclude each other.')
   if (stop || token) {
-    const [other] = Object.keys(start)
-    if (other !== undefined) throw usageError(`--${other} only applies to a start.`)
+    const [otherOption] = Object.keys(start)
+    if (otherOption !== undefined) throw usageError(`--${otherOption} only applies to a start.`)
     return { action: stop ? 'stop' : 'token' }
   }
   const { stage = 'dev', port = '0', functions } = start

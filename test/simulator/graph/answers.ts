@@ -76,8 +76,8 @@ export const bootstrapParameters = {
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 export function stateOf({ type, name, inputs }: ProviderCall): Record<string, unknown> {
-  const physical = textOf(inputs['name']) ?? textOf(inputs['bucket']) ?? name
-  return { ...inputs, name: physical, ...computedAttributes[type]?.(physical, inputs) }
+  const physicalName = textOf(inputs['name']) ?? textOf(inputs['bucket']) ?? name
+  return { ...inputs, name: physicalName, ...computedAttributes[type]?.(physicalName, inputs) }
 }
 
 const lookups: Record<string, (inputs: Record<string, unknown>) => Record<string, unknown>> = {

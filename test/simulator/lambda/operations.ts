@@ -294,13 +294,13 @@ function aliasOf(lambda: Lambda, request: { FunctionName: string; Name: string }
 }
 
 function setAlias({ name, versions, aliases }: LambdaFunction, change: Omit<Alias, 'revisionId'>): JsonObject {
-  const others = Object.keys(change.weights)
-  const missingVersion = [change.version, ...others].find(
+  const otherVersions = Object.keys(change.weights)
+  const missingVersion = [change.version, ...otherVersions].find(
     (version) => version !== latestVersion && !versions.has(version),
   )
   if (missingVersion !== undefined) throw notFound(arnOf(name, missingVersion))
-  const usesLatest = change.version === latestVersion || others.includes(latestVersion)
-  if (others.length > 1 || others.includes(change.version) || (others.length > 0 && usesLatest)) {
+  const usesLatest = change.version === latestVersion || otherVersions.includes(latestVersion)
+  if (otherVersions.length > 1 || otherVersions.includes(change.version) || (otherVersions.length > 0 && usesLatest)) {
     throw invalidValue('An alias can only split traffic between two different published versions.')
   }
   const alias = { ...change, revisionId: crypto.randomUUID() }

@@ -116,8 +116,8 @@ function invokedRevision(lambda: Lambda, FunctionName: string, Qualifier: string
   const { aliases, versions, active } = functionOf(lambda, { FunctionName })
   const { name, qualifier = latestVersion } = parseAddress({ FunctionName, Qualifier })
   const alias = aliases.get(qualifier)
-  const [[other, weight] = ['', 0]] = Object.entries(alias?.weights ?? {})
-  const version = lambda.random() < weight ? other : (alias?.version ?? qualifier)
+  const [[otherVersion, weight] = ['', 0]] = Object.entries(alias?.weights ?? {})
+  const version = lambda.random() < weight ? otherVersion : (alias?.version ?? qualifier)
   const revision = version === latestVersion ? active : versions.get(version)
   if (revision === undefined) throw notFound(arnOf(name, qualifier))
   return revision

@@ -97,8 +97,8 @@ function registrar(load: NodeJS.Require, oldEntryOf: (urn: string) => Entry | un
     if (custom) entry.id = oldEntry?.id ?? `${name}-id`
     events.started(operation, entry, oldEntry)
     if (operation !== 'same' && custom) {
-      const plain = rpc.deserializeProperties(Struct.fromJavaScript(inputs))
-      entry.outputs = await rpc.serializeProperties('', stateAfter({ type, name, inputs: plain }, oldEntry))
+      const plainInputs = rpc.deserializeProperties(Struct.fromJavaScript(inputs))
+      entry.outputs = await rpc.serializeProperties('', stateAfter({ type, name, inputs: plainInputs }, oldEntry))
     }
     events.done(operation, entry, oldEntry)
     const response = new RegisterResourceResponse()

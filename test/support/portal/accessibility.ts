@@ -34,7 +34,7 @@ export async function axeErrors(page: Page): Promise<string[]> {
  */
 async function overflowErrors(page: Page): Promise<string[]> {
   let errors = await findOverflow(page)
-  for (let left = 20; left > 0 && errors.length > 0; left--) {
+  for (let attemptsLeft = 20; attemptsLeft > 0 && errors.length > 0; attemptsLeft--) {
     await delay(100)
     errors = await findOverflow(page)
   }

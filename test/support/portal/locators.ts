@@ -3,7 +3,7 @@ import type { Locator, Page } from 'playwright-core'
 type Scope = Page | Locator
 
 export const heading = (page: Page, name: string | RegExp, level = 1) => page.getByRole('heading', { level, name })
-export const field = (within: Scope, label: string) => within.getByLabel(label, { exact: true })
+export const field = (scope: Scope, label: string) => scope.getByLabel(label, { exact: true })
 export const button = (within: Scope, name: string | RegExp) => within.getByRole('button', { name, exact: true })
 export const link = (within: Scope, name: string | RegExp) => within.getByRole('link', { name, exact: true })
 export const row = (page: Page, text: string | RegExp) => page.getByRole('row').filter({ hasText: text })

@@ -31,7 +31,7 @@ export function errorsOf(page: Page): PageErrors {
 
 export async function newContext(browser: Browser, origin: string, view: View = {}): Promise<BrowserContext> {
   const {
-    as = administrator,
+    as: user = administrator,
     theme = 'light',
     width = 1280,
     height = 800,
@@ -53,7 +53,7 @@ export async function newContext(browser: Browser, origin: string, view: View = 
   const recorded = await recordPageErrors(context, origin)
   recorded.allow(...allow)
   errors.set(context, recorded)
-  if (as !== 'anonymous') await signIn(context, origin, as)
+  if (user !== 'anonymous') await signIn(context, origin, user)
   return context
 }
 

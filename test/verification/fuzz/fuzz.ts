@@ -108,21 +108,21 @@ async function countMarkedItems(): Promise<number> {
 
 /** Declares the tests of every 2nd operation (short runs: 12th), from an offset, so that two files share the work. */
 export function fuzzOperations(offset: number): void {
-  const half = operations.filter((_, index) => index % (isShort ? 12 : 2) === offset)
+  const part = operations.filter((_, index) => index % (isShort ? 12 : 2) === offset)
   let initialMemoryMb = 0
 
   beforeAll(async () => {
     // Load and compile all code before the first memory measurement.
-    if (!isShort) for (const operation of half) await fuzz(operation, 1000)
+    if (!isShort) for (const operation of part) await fuzz(operation, 1000)
     initialMemoryMb = await memoryMb()
   })
 
-  test.each(half)('$name rejects malformed requests as documented, without a write', async (operation) => {
+  test.each(part)('$name rejects malformed requests as documented, without a write', async (operation) => {
     await fuzz(operation, requestsPerOperation)
   })
 
   test('malformed requests leave no undocumented data in the store and do not leak memory', async () => {
-    print(`Each of ${half.length} operations rejected ${requestsPerOperation} malformed requests.`)
+    print(`Each of ${part.length} operations rejected ${requestsPerOperation} malformed requests.`)
     claimNone('stored items with undocumented request members', await countMarkedItems())
     if (!isShort) claimAtMost('growth of memory', (await memoryMb()) - initialMemoryMb, memoryLimitMb, ' MB')
   })

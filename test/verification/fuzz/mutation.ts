@@ -159,8 +159,8 @@ const damagedBody: fc.Arbitrary<Mutation> = fc
 const oversizedBody = fc.constant<Mutation>((wire) => withBody(wire, Buffer.alloc(4 * 1024 * 1024 + 1, ' ')))
 
 export function mutationOf(document: OpenApi, operation: Operation): fc.Arbitrary<Mutation> {
-  const pathNames = operation.parameters.filter(({ in: place }) => place === 'path').map(({ name }) => name)
-  const queryParameters = operation.parameters.filter(({ in: place }) => place === 'query')
+  const pathNames = operation.parameters.filter(({ in: location }) => location === 'path').map(({ name }) => name)
+  const queryParameters = operation.parameters.filter(({ in: location }) => location === 'query')
   const { body } = operation
   return fc.oneof(
     { weight: 100, arbitrary: pathSuffix },

@@ -60,8 +60,8 @@ function isBodyValid({ template, method, body, isBodyOptional }: Operation, wire
 
 function isQueryValid({ parameters }: Operation, { query }: Wire): boolean {
   const parameterValues = new URLSearchParams(query)
-  return parameters.every(({ in: place, name, schema }) => {
-    if (place !== 'query') return true
+  return parameters.every(({ in: location, name, schema }) => {
+    if (location !== 'query') return true
     const [text, ...more] = parameterValues.getAll(name)
     return text === undefined || (more.length === 0 && ajv.validate(schema, parseParameter(text, schema)))
   })

@@ -31,13 +31,13 @@ const isLocal = (address: string): boolean =>
   Object.values(networkInterfaces()).some((each) => each?.some((entry) => entry.address === address))
 
 export function watchConnections(allowed: ReadonlySet<string>): string[] {
-  const forbidden: string[] = []
+  const forbiddenAddresses: string[] = []
   subscribe('net.client.socket', ({ socket }: any) => {
     socket.on('connectionAttempt', (address: string, port: number) => {
-      if (!isLocal(address) && !allowed.has(address)) forbidden.push(`${address}:${port}`)
+      if (!isLocal(address) && !allowed.has(address)) forbiddenAddresses.push(`${address}:${port}`)
     })
   })
-  return forbidden
+  return forbiddenAddresses
 }
 
 export async function startAllowedServers() {

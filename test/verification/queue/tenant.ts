@@ -51,7 +51,7 @@ export async function submitLoad(tenant: Tenant, load: Load): Promise<void> {
     count('job.cancel')
   }
   const submitBatch = async (index: number) => {
-    const jobs = Array.from({ length: load.jobsInBatch }, (_, place) => scriptJob(clusterAt(place)))
+    const jobs = Array.from({ length: load.jobsInBatch }, (_, index) => scriptJob(clusterAt(index)))
     // Every other batch is throttled, which takes further messages.
     const { batchId } = await Batch.submit(caller, { jobs, ...(index % 2 === 1 && { maxConcurrency: 20 }) })
     tenant.batchIds.push(batchId)

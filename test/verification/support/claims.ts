@@ -11,9 +11,9 @@ function claim(text: string, measured: string, goal: string, isMet: boolean): vo
   expect.soft(isMet, line).toBe(true)
 }
 
-export function claimNone(text: string, found: number | readonly unknown[], of?: number | string): void {
+export function claimNone(text: string, found: number | readonly unknown[], total?: number | string): void {
   const count = typeof found === 'number' ? found : found.length
-  claim(text, of === undefined ? `${count}` : `${count} of ${of.toLocaleString('en')}`, '0', count === 0)
+  claim(text, total === undefined ? `${count}` : `${count} of ${total.toLocaleString('en')}`, '0', count === 0)
   if (typeof found !== 'number') for (const each of found.slice(0, 40)) print(`       ${String(each).slice(0, 600)}`)
 }
 

@@ -182,10 +182,10 @@ test('sends no further messages during the delay after a failed delivery', async
   await runtime.remove(status!.deployment, 0)
   await publishUserCreated(newId('org'))
   expect(await messagesSentBy(config.PLAT_QUEUE_MODULES, () => deliver(id))).toHaveLength(1)
-  const again = async () => {
+  const redeliver = async () => {
     for (let count = 0; count < 5; count++) await deliver(id)
   }
-  expect(await messagesSentBy(config.PLAT_QUEUE_MODULES, again)).toEqual([])
+  expect(await messagesSentBy(config.PLAT_QUEUE_MODULES, redeliver)).toEqual([])
   expect(await pendingCount(id)).toBe(1)
 })
 
@@ -262,8 +262,8 @@ test('deletes the pending events of an uninstalled module and of an unknown one'
   await publishUserCreated(newId('org'), 3)
   await runModuleOperation(await requestUninstall(caller, id), pick)
   expect(await storedTraces(id)).toEqual(noTraces)
-  const other = newModuleId()
-  await batchPut([{ ...keys.moduleEvent(other, 'evt_late.000'), event: '{}', ttl: nowSeconds() + 60 }])
-  await deliver(other)
-  expect(await pendingCount(other)).toBe(0)
+  const otherId = newModuleId()
+  await batchPut([{ ...keys.moduleEvent(otherId, 'evt_late.000'), event: '{}', ttl: nowSeconds() + 60 }])
+  await deliver(otherId)
+  expect(await pendingCount(otherId)).toBe(0)
 })

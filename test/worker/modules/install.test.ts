@@ -209,16 +209,16 @@ describe('an upgrade', () => {
 
   test('fails if another module has reserved its new path', async () => {
     const { caller, id } = await setUp()
-    const other = newModuleId()
+    const otherId = newModuleId()
     await install(caller, { id })
-    const { reference } = await pushModule({ id, version: '1.1.0', spec: { apiBasePath: `/api/${other}` } })
+    const { reference } = await pushModule({ id, version: '1.1.0', spec: { apiBasePath: `/api/${otherId}` } })
     const request = await requestInstall(caller, reference)
-    expect(await install(caller, { id: other })).toMatchObject({ status: 'Completed' })
+    expect(await install(caller, { id: otherId })).toMatchObject({ status: 'Completed' })
     await runModuleOperation(request, pick)
-    const result = { output: `Module ${other} already uses the API path /api/${other}.` }
+    const result = { output: `Module ${otherId} already uses the API path /api/${otherId}.` }
     expect(await Job.read(caller, request.jobId)).toMatchObject({ status: 'Failed', result })
     expect(await Module.read(id)).toMatchObject({ state: 'Running', version: '1.0.0', apiBasePath: `/api/${id}` })
-    expect((await readActorLog(other)).hooks).toEqual(runningHooks)
+    expect((await readActorLog(otherId)).hooks).toEqual(runningHooks)
   })
 
   test('repairs a failed module, and changes nothing if it fails itself', async () => {

@@ -181,51 +181,42 @@ describe('warnings', () => {
     },
   )
 
-  const slot: NavSlot = {
-    slotId: 'nav.primary',
-    id: 'one',
-    label: 'One',
-    icon: 'hand',
-    route: '/modules/m',
-    order: 100,
-  }
-  const otherSlot: NavSlot = { ...slot, slotId: 'nav.settings', id: 'two', icon: 'cog', route: '/modules/m/two' }
-  const { order, route, ...others } = slot
+  const nav: NavSlot = { slotId: 'nav.primary', id: 'one', label: 'One', icon: 'hand', route: '/modules/m', order: 100 }
+  const cog: NavSlot = { ...nav, slotId: 'nav.settings', id: 'two', icon: 'cog', route: '/modules/m/two' }
+  const { order, route, ...others } = nav
   const reorderedSlot: NavSlot = { order, route, ...others }
   const description: Description = {
     sdkVersion: '0.3.0',
     id: 'm',
     version: '1.0.0',
     state: 'Loading',
-    slots: [{ ...slot }, { ...otherSlot }],
+    slots: [{ ...nav }, { ...cog }],
     healthChecks: [],
     jobs: [],
     subscriptions: [],
   }
 
   test.for([
-    ['the same slots', [slot, otherSlot], []],
-    ['another order of slots', [otherSlot, slot], []],
-    ['another order of members', [reorderedSlot, otherSlot], []],
-    ['a missing slot', [slot], [slotWarning]],
-    ['an additional slot', [slot, otherSlot, { ...slot, id: 'three' }], [slotWarning]],
-    ['a duplicate slot', [slot, otherSlot, otherSlot], [slotWarning]],
-    ['another label', [{ ...slot, label: 'Uno' }, otherSlot], [slotWarning]],
-    ['another position', [{ ...slot, order: 101 }, otherSlot], [slotWarning]],
+    ['the same slots', [nav, cog], []],
+    ['another order of slots', [cog, nav], []],
+    ['another order of members', [reorderedSlot, cog], []],
+    ['a missing slot', [nav], [slotWarning]],
+    ['an additional slot', [nav, cog, { ...nav, id: 'three' }], [slotWarning]],
+    ['a duplicate slot', [nav, cog, cog], [slotWarning]],
+    ['another label', [{ ...nav, label: 'Uno' }, cog], [slotWarning]],
+    ['another position', [{ ...nav, order: 101 }, cog], [slotWarning]],
   ] as [string, NavSlot[], string[]][])('for a manifest with %s', ([, slots, expected]) => {
     expect(warningsOf(description, manifestFor('m', { navSlots: slots }))).toEqual(expected)
   })
 
   test('for an unknown member of a slot', () => {
-    const slots = [{ ...slot, hidden: true }, { ...otherSlot }]
-    expect(warningsOf({ ...description, slots }, manifestFor('m', { navSlots: [slot, otherSlot] }))).toEqual([
-      slotWarning,
-    ])
+    const slots = [{ ...nav, hidden: true }, { ...cog }]
+    expect(warningsOf({ ...description, slots }, manifestFor('m', { navSlots: [nav, cog] }))).toEqual([slotWarning])
   })
 
   test('for another version and a missing job, at most 20', () => {
     const job = (id: string) => ({ id, description: 'Works.', intervalSeconds: 60 })
-    const manifest = manifestFor('m', { navSlots: [slot, otherSlot], backgroundJobs: [job('beat'), job('rest')] })
+    const manifest = manifestFor('m', { navSlots: [nav, cog], backgroundJobs: [job('beat'), job('rest')] })
     expect(warningsOf({ ...description, version: '1.0.1', jobs: [job('rest')] }, manifest)).toEqual([
       expect.stringContaining('version'),
       expect.stringContaining('job beat'),

@@ -49,9 +49,9 @@ async function requestsOf(work: () => Promise<unknown>): Promise<string[]> {
 test('finds releases by digest, with version labels, names from module.json and signers', async () => {
   const id = newModuleId()
   const created = '2026-02-03T04:05:06Z'
-  const oldest = await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'abc123'] })
+  const oldestRelease = await pushModule({ id, version: '1.0.0', tags: ['1.0.0', 'abc123'] })
   const prerelease = await pushModule({ id, version: '1.10.0-rc.1', tags: ['latest', 'main'], created })
-  const unsigned = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signer: false })
+  const unsignedRelease = await pushModule({ id, version: '1.9.0', tags: ['1.9.0'], signer: false })
   await scan(sourceOf(id))
   const catalogEntry = { moduleId: id, name: `Module ${id}`, description: 'A module under test.', events: [] }
   const signed = { isVerified: true, verifiedBy: 'tests' }
@@ -60,12 +60,12 @@ test('finds releases by digest, with version labels, names from module.json and 
     {
       ...catalogEntry,
       version: '1.9.0',
-      digest: unsigned.digest,
+      digest: unsignedRelease.digest,
       createdAtMs: 0,
       isVerified: false,
       reason: expect.stringContaining('No signature'),
     },
-    { ...catalogEntry, ...signed, version: '1.0.0', digest: oldest.digest, createdAtMs: 0 },
+    { ...catalogEntry, ...signed, version: '1.0.0', digest: oldestRelease.digest, createdAtMs: 0 },
   ])
   const { scan: last } = await readCatalog()
   expect(last?.problems).toEqual([])

@@ -37,8 +37,8 @@ test('an instance can read only its image, and write only to its temporary folde
   expect(await evaluate(`${fs}.writeFileSync(${ownFile}, 'kept') ?? ${fs}.readFileSync(${ownFile}, 'utf8')`)).toBe(
     'kept',
   )
-  const others: string = await evaluateInModule(runtime, b, ownFile)
-  expect(await evaluate(`${fs}.writeFileSync(${JSON.stringify(others)}, '')`)).toEqual(accessDenied)
+  const otherFiles: string = await evaluateInModule(runtime, b, ownFile)
+  expect(await evaluate(`${fs}.writeFileSync(${JSON.stringify(otherFiles)}, '')`)).toEqual(accessDenied)
   expect(await evaluate(`${fs}.symlinkSync('/etc/passwd', ${ownFile} + 'b')`)).toEqual(accessDenied)
 })
 

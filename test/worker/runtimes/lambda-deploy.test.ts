@@ -303,8 +303,8 @@ test('lists and removes a deployment that was never published', async ({ fixture
   expect(deployment).toMatchObject({ id: spec.id, handle: 'mod-words:$LATEST' })
   await fixtures.runtime.remove(deployment!, 0)
   expect(await deploymentsOf(fixtures.runtime)).toEqual([published])
-  const other = await wordSpec(fixtures, 'alone', 'modules/alone')
-  await expect(failingRuntime.deploy(other)).rejects.toMatchObject({ problem: 'unavailable' })
+  const otherSpec = await wordSpec(fixtures, 'alone', 'modules/alone')
+  await expect(failingRuntime.deploy(otherSpec)).rejects.toMatchObject({ problem: 'unavailable' })
   await fixtures.runtime.remove((await unpublished(fixtures))!, 0)
   expect(await versionsOf(fixtures, 'mod-alone').catch(({ name }) => name)).toBe('ResourceNotFoundException')
 })
@@ -351,10 +351,10 @@ test('lists the modules of its prefix among all functions of the account', async
     await deployWord(fixtures, 'a', 'modules/aardvark'),
   ]
   expect(new Set(await deploymentsOf(runtime))).toEqual(new Set(deployments))
-  const other = fixtures.another({ prefix: 'mod-other' })
-  expect(await other.list()).toEqual([])
-  const foreignDeployment = await other.deploy(await wordSpec(fixtures, 's', 'modules/strange'))
-  expect(await deploymentsOf(other)).toEqual([foreignDeployment])
+  const otherRuntime = fixtures.another({ prefix: 'mod-other' })
+  expect(await otherRuntime.list()).toEqual([])
+  const foreignDeployment = await otherRuntime.deploy(await wordSpec(fixtures, 's', 'modules/strange'))
+  expect(await deploymentsOf(otherRuntime)).toEqual([foreignDeployment])
   expect(await runtime.list()).toHaveLength(2)
 })
 

@@ -171,8 +171,8 @@ describe.each(localModes)('as a %s%s', (mode, reason) => {
     await using runtime = await localRuntime(mode)
     const spec = deploymentSpecOf(await pushFixture(runtime.registry, 'puppet'))
     const deployment = await runtime.deploy(spec)
-    const other = await pushFixture(runtime.registry, 'calm')
-    await expect(runtime.deploy({ ...spec, ...other })).rejects.toMatchObject({ problem: 'refused' })
+    const otherImage = await pushFixture(runtime.registry, 'calm')
+    await expect(runtime.deploy({ ...spec, ...otherImage })).rejects.toMatchObject({ problem: 'refused' })
     expect(await evaluateInModule(runtime, deployment, '1 + 1')).toBe(2)
   })
 

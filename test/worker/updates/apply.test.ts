@@ -467,7 +467,7 @@ test('reverts nothing after a worker has lost its lease', async () => {
 })
 
 const platformFailure = (code: ConstructorParameters<typeof PlatformError>[0]) => new PlatformError(code, 'Message.')
-const unexpected = 'Unexpected error; see the log.'
+const message = 'Unexpected error; see the log.'
 
 test.each([
   [new TargetError('Message.', { isFinal: true }), true],
@@ -478,8 +478,8 @@ test.each([
   [platformFailure('database_unavailable'), false],
   [new RegistryError('not_found', 'Message.'), true],
   [new RegistryError('unreachable', 'Message.'), false],
-  [new RangeError('x'), false, unexpected],
-  ['x', false, unexpected],
+  [new RangeError('x'), false, message],
+  ['x', false, message],
 ])('classifies %o as final: %s', (cause, isFinal, message = 'Message.') => {
   expect(classifyUpdateError(cause)).toEqual({ message, isFinal, cause })
 })

@@ -157,9 +157,11 @@ test('applies an update over one broken function, but not if no function reports
   await platform.redeploy('queue/batches', 'throw new Error("no luck")')
   const release = await released(someNames)
   expect(await outcomeOf(await apply(platform, release))).toBe(`Completed: Version ${release.version} serves.`)
-  const other = await cloud.deploy('1.0.0', someNames)
-  for (const name of someNames) await other.redeploy(name, 'throw new Error("no luck")')
-  expect(await outcomeOf(await apply(other, release))).toMatch(/^Failed: Version unknown serves instead of 1\.0\.0/)
+  const otherRelease = await cloud.deploy('1.0.0', someNames)
+  for (const name of someNames) await otherRelease.redeploy(name, 'throw new Error("no luck")')
+  expect(await outcomeOf(await apply(otherRelease, release))).toMatch(
+    /^Failed: Version unknown serves instead of 1\.0\.0/,
+  )
 })
 
 test('fails for a function that is not deployed', async () => {

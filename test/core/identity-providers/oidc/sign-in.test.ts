@@ -196,8 +196,8 @@ test.each(['oidc.attemptConsumed', 'oidc.userKnown'])(
     const location = await crashingOidc.completeSignIn(provider.id, callback, { browsers: [browser], origin })
     expect(new URL(location).searchParams.get('error')).toBe('internal_error')
     expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
-    const [first, second] = [await signInTo(provider), await signInTo(provider)]
-    expect(second.userId).toBe(first.userId)
+    const [firstSignIn, secondSignIn] = [await signInTo(provider), await signInTo(provider)]
+    expect(secondSignIn.userId).toBe(firstSignIn.userId)
     expect(await usersOf(provider)).toHaveLength(1)
   },
 )

@@ -250,7 +250,7 @@ test.each<[Claims, boolean]>([
 test('rejects a first sign-in with an incomplete list of groups', async () => {
   const issuer = newIssuer()
   const record = await newProvider(issuer.url, { roleMappings: [{ group: 'ops', role: 'Operator' }] })
-  const claims = (first: Claims) => ({ ...first, hasgroups: true })
+  const claims = (claims: Claims) => ({ ...claims, hasgroups: true })
   expect(await signInWith(issuer, record, claims)).toEqual({ error: 'groups_incomplete', traceId: '' })
 })
 

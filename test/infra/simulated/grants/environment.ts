@@ -30,7 +30,7 @@ export async function startEnvironment() {
   const headers = { 'www-authenticate': 'Basic realm="private"' }
   const { host: registryHost } = resources.use(await startServer(() => ({ status: 401, headers })))
   const receivers = receiverPorts.map((port) => `127.0.0.1:${port}`)
-  const simulated = await startSimulatedPlatform(
+  const simulatedPlatform = await startSimulatedPlatform(
     {
       ...settings,
       PLAT_OUTBOUND_ALLOW: [providers.peer.host, `localhost:${secure}`].join(),
@@ -42,7 +42,7 @@ export async function startEnvironment() {
     // A second deployment reads the initial admin token, which it must keep.
     { receivers, beforeSetup: ({ bootstrap }) => bootstrap() },
   )
-  const { simulator, api: platform, tick } = resources.use(simulated)
+  const { simulator, api: platform, tick } = resources.use(simulatedPlatform)
   const started = resources.move()
   return { simulator, platform, providers, registryHost, tick, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }

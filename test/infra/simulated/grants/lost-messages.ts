@@ -73,8 +73,8 @@ export async function sweepBatches(environment: Environment): Promise<void> {
 /** Uses a new organisation, because another change of the same organisation would also project the lost changes. */
 export async function sweepEvents({ simulator, platform, tick }: Environment): Promise<void> {
   const { options, contract, cleanUp } = platform
-  const other = new Platform(options, contract, cleanUp)
-  const otherTenant = other.as(await other.tenant)
+  const otherPlatform = new Platform(options, contract, cleanUp)
+  const otherTenant = otherPlatform.as(await otherPlatform.tenant)
   await sweepUntil({ tick }, 'the sweep to enqueue projections', async () => {
     await withoutGrant(simulator, ['sites', 'queue:events'], () => otherTenant.newSite())
     return usedActions(simulator, 'schedule/sweep', 'queue:events').size > 0

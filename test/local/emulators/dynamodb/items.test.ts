@@ -97,8 +97,8 @@ test('a page that ends with the last item has a LastEvaluatedKey', async () => {
 })
 
 test('the LastEvaluatedKey of an index has the keys of index and table', async () => {
-  const first = await store.table.query('g1pk = :g', { ':g': 'G' }, { IndexName: 'byG1', Limit: 4 })
-  expect(first.LastEvaluatedKey).toEqual({ pk: 'Q', sk: 'A#0003', g1pk: 'G', g1sk: '003' })
+  const firstPage = await store.table.query('g1pk = :g', { ':g': 'G' }, { IndexName: 'byG1', Limit: 4 })
+  expect(firstPage.LastEvaluatedKey).toEqual({ pk: 'Q', sk: 'A#0003', g1pk: 'G', g1sk: '003' })
   const items = await store.table.all('g1pk = :g', { ':g': 'G' }, { IndexName: 'byG1', Limit: 4 })
   expect(numbersOf(items)).toEqual(upTo(10))
 })
@@ -194,8 +194,8 @@ test('rejects calls of an unknown table, and a second table of the same name', a
 })
 
 test('counts calls and capacity by operation', async () => {
-  const counting = await startDynamoDb()
-  const countedTable = new TestTable(clientOf(counting.url))
+  const countingStore = await startDynamoDb()
+  const countedTable = new TestTable(clientOf(countingStore.url))
   await countedTable.create()
   await countedTable.put({ pk: 'metrics', sk: '1', g1pk: 'g', g1sk: '1' })
   await countedTable.put({ pk: 'metrics', sk: '1' }, { ReturnConsumedCapacity: 'TOTAL' })
@@ -203,8 +203,8 @@ test('counts calls and capacity by operation', async () => {
   await countedTable.get('metrics', '1')
   await countedTable.query('pk = :p', { ':p': 'metrics' }, { ConsistentRead: true })
   await countedTable.transact([countedTable.addMember('metrics', '2', 1), countedTable.addMember('metrics', '3', 1)])
-  const { operations }: any = await (await fetch(`${counting.url}/_metrics`)).json()
-  await counting.close()
+  const { operations }: any = await (await fetch(`${countingStore.url}/_metrics`)).json()
+  await countingStore.close()
   expect(operations).toEqual({
     CreateTable: { calls: 1, failures: 0, readUnits: 0, writeUnits: 0 },
     PutItem: { calls: 3, failures: 1, readUnits: 0, writeUnits: 5 },
@@ -267,21 +267,21 @@ test('existing items expire too, and leave their indexes', async () => {
 })
 
 test('only items with a recent past time in seconds expire', async () => {
-  const lasting = {
+  const ttls = {
     future: now() + 60,
     ancient: now() - 6 * yearSeconds,
     text: String(now() - 60),
     milliseconds: Date.now(),
     prolonged: now() + 3,
   }
-  for (const [sk, ttl] of Object.entries(lasting)) await table.put({ pk: 'some', sk, ttl })
+  for (const [sk, ttl] of Object.entries(ttls)) await table.put({ pk: 'some', sk, ttl })
   await table.put({ pk: 'some', sk: 'none' })
   const names = { ExpressionAttributeNames: { '#t': 'ttl' } }
   await table.update('some', 'prolonged', 'SET #t = :t', { ':t': now() + 60 }, names)
   await table.put({ pk: 'some', sk: 'past', ttl: now() + 3 })
   await untilExpired('some', 'past')
   const remainingKeys = (await table.all('pk = :p', { ':p': 'some' })).map(({ sk }) => sk)
-  expect(remainingKeys).toEqual([...Object.keys(lasting), 'none'].toSorted())
+  expect(remainingKeys).toEqual([...Object.keys(ttls), 'none'].toSorted())
 })
 
 test('all due items expire, also more than one sweep deletes', async () => {

@@ -52,51 +52,51 @@ export class TestTable {
     return this.client.send(new CreateTableCommand(tableDefinition(this.name)))
   }
 
-  put(Item: Attributes, rest: Rest<documents.PutCommandInput> = {}) {
-    return this.documents.send(new documents.PutCommand({ TableName: this.name, Item, ...rest }))
+  put(Item: Attributes, options: Rest<documents.PutCommandInput> = {}) {
+    return this.documents.send(new documents.PutCommand({ TableName: this.name, Item, ...options }))
   }
 
-  get(pk: string, sk: string, rest: Rest<documents.GetCommandInput> = {}) {
-    return this.documents.send(new documents.GetCommand({ TableName: this.name, Key: { pk, sk }, ...rest }))
+  get(pk: string, sk: string, options: Rest<documents.GetCommandInput> = {}) {
+    return this.documents.send(new documents.GetCommand({ TableName: this.name, Key: { pk, sk }, ...options }))
   }
 
   async item(pk: string, sk: string): Promise<Attributes | undefined> {
     return (await this.get(pk, sk, { ConsistentRead: true })).Item
   }
 
-  update(pk: string, sk: string, UpdateExpression: string, values?: Attributes, rest: Update = {}) {
+  update(pk: string, sk: string, UpdateExpression: string, values?: Attributes, options: Update = {}) {
     const expression = { UpdateExpression, ExpressionAttributeValues: values }
     return this.documents.send(
-      new documents.UpdateCommand({ TableName: this.name, Key: { pk, sk }, ...expression, ...rest }),
+      new documents.UpdateCommand({ TableName: this.name, Key: { pk, sk }, ...expression, ...options }),
     )
   }
 
-  delete(pk: string, sk: string, rest: Rest<documents.DeleteCommandInput> = {}) {
-    return this.documents.send(new documents.DeleteCommand({ TableName: this.name, Key: { pk, sk }, ...rest }))
+  delete(pk: string, sk: string, options: Rest<documents.DeleteCommandInput> = {}) {
+    return this.documents.send(new documents.DeleteCommand({ TableName: this.name, Key: { pk, sk }, ...options }))
   }
 
-  query(KeyConditionExpression: string, values: Attributes, rest: Query = {}) {
+  query(KeyConditionExpression: string, values: Attributes, options: Query = {}) {
     const expression = { KeyConditionExpression, ExpressionAttributeValues: values }
-    return this.documents.send(new documents.QueryCommand({ TableName: this.name, ...expression, ...rest }))
+    return this.documents.send(new documents.QueryCommand({ TableName: this.name, ...expression, ...options }))
   }
 
-  async all(condition: string, values: Attributes, rest: Query = {}): Promise<Attributes[]> {
+  async all(condition: string, values: Attributes, options: Query = {}): Promise<Attributes[]> {
     const items: Attributes[] = []
     let ExclusiveStartKey: Attributes | undefined
     do {
-      const page = await this.query(condition, values, { ...rest, ExclusiveStartKey })
+      const page = await this.query(condition, values, { ...options, ExclusiveStartKey })
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey)
     return items
   }
 
-  transact(TransactItems: TransactItems, rest: Partial<documents.TransactWriteCommandInput> = {}) {
-    return this.documents.send(new documents.TransactWriteCommand({ TransactItems, ...rest }))
+  transact(TransactItems: TransactItems, options: Partial<documents.TransactWriteCommandInput> = {}) {
+    return this.documents.send(new documents.TransactWriteCommand({ TransactItems, ...options }))
   }
 
-  putMember(Item: Attributes, rest: Rest<documents.PutCommandInput> = {}) {
-    return { Put: { TableName: this.name, Item, ...rest } }
+  putMember(Item: Attributes, options: Rest<documents.PutCommandInput> = {}) {
+    return { Put: { TableName: this.name, Item, ...options } }
   }
 
   addMember(pk: string, sk: string, amount: number) {

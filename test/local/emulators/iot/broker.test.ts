@@ -39,9 +39,9 @@ async function serve(options: Partial<BrokerOptions> = {}) {
 test('a message reaches the subscribers of its topic, and presence events describe each connection', async () => {
   await using served = await serve()
   using client = await openMqtt(served.url)
-  using other = await openMqtt(served.url)
-  expect(await Promise.all([client.connect('one'), other.connect('other')])).toEqual([0, 0])
-  expect(await Promise.all([client.subscribe('one'), other.subscribe('other')])).toEqual([[0], [0]])
+  using otherClient = await openMqtt(served.url)
+  expect(await Promise.all([client.connect('one'), otherClient.connect('other')])).toEqual([0, 0])
+  expect(await Promise.all([client.subscribe('one'), otherClient.subscribe('other')])).toEqual([[0], [0]])
   const dataPlane = await serveDataPlane(served.broker, 'key')
   for (const [key, topic] of [
     ['another', 'other'],
@@ -54,8 +54,8 @@ test('a message reaches the subscribers of its topic, and presence events descri
   }
   await dataPlane.close()
   expect(await client.next()).toMatchObject({ cmd: 'publish', topic: 'one', payload: Buffer.from('one') })
-  other.send({ cmd: 'pingreq' })
-  expect(await other.next()).toMatchObject({ cmd: 'pingresp' })
+  otherClient.send({ cmd: 'pingreq' })
+  expect(await otherClient.next()).toMatchObject({ cmd: 'pingresp' })
   client.send({ cmd: 'disconnect' })
   await client.closed
   const ofOne = served.events.filter(({ clientId }) => clientId === 'one')

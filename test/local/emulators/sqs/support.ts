@@ -61,19 +61,19 @@ export class TestQueue {
     return new TestQueue(client, created.QueueUrl!)
   }
 
-  send(body: string, more: Partial<SendMessageCommandInput> = {}) {
-    return this.client.send(new SendMessageCommand({ QueueUrl: this.url, MessageBody: body, ...more }))
+  send(body: string, options: Partial<SendMessageCommandInput> = {}) {
+    return this.client.send(new SendMessageCommand({ QueueUrl: this.url, MessageBody: body, ...options }))
   }
 
-  async receive(more: Partial<ReceiveMessageCommandInput> = {}, abortSignal?: AbortSignal): Promise<Message[]> {
-    const command = new ReceiveMessageCommand({ QueueUrl: this.url, MaxNumberOfMessages: 10, ...more })
+  async receive(options: Partial<ReceiveMessageCommandInput> = {}, abortSignal?: AbortSignal): Promise<Message[]> {
+    const command = new ReceiveMessageCommand({ QueueUrl: this.url, MaxNumberOfMessages: 10, ...options })
     const output = await this.client.send(command, abortSignal === undefined ? {} : { abortSignal })
     return output.Messages ?? []
   }
 
   /** Receives with the longest wait that SQS allows. */
-  await(more: Partial<ReceiveMessageCommandInput> = {}) {
-    return this.receive({ WaitTimeSeconds: 20, ...more })
+  await(options: Partial<ReceiveMessageCommandInput> = {}) {
+    return this.receive({ WaitTimeSeconds: 20, ...options })
   }
 
   sendBatch(entries: SendMessageBatchRequestEntry[]) {
