@@ -8,7 +8,7 @@ export interface Account {
   arn: string
 }
 
-const howTo = {
+const advice = {
   credentials: [
     'The deployment uses the standard AWS sources: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE,',
     '~/.aws/config and ~/.aws/credentials, a web identity (CI), or the role of a container or machine.',
@@ -26,10 +26,10 @@ export async function findAccount(): Promise<Account> {
   // All clients of the SDK resolve the region and the credentials in the same way.
   const { config } = new LambdaClient(regionFromEnvironment ? { region: regionFromEnvironment } : {})
   const region = await config.region().catch((cause: unknown) => {
-    throw new CliError('usage', `No AWS region is set. ${howTo.region}`, cause)
+    throw new CliError('usage', `No AWS region is set. ${advice.region}`, cause)
   })
   await config.credentials().catch((cause: unknown) => {
-    throw new CliError('usage', `There are no AWS credentials: ${messageOf(cause)}.\n${howTo.credentials}`, cause)
+    throw new CliError('usage', `There are no AWS credentials: ${messageOf(cause)}.\n${advice.credentials}`, cause)
   })
   return { region, ...(await identify(region)) }
 }
@@ -54,4 +54,4 @@ async function identify(region: string): Promise<Pick<Account, 'id' | 'arn'>> {
 const adviceFor = (reason: string): string =>
   reason.startsWith('ExpiredToken')
     ? 'They have expired. Sign in again (aws sso login) or get new ones.'
-    : `Check that they are complete and of this account.\n${howTo.credentials}`
+    : `Check that they are complete and of this account.\n${advice.credentials}`

@@ -44,10 +44,10 @@ export async function* measureBatch(): AsyncGenerator<Section> {
     record(name, 'project', projectionUsage.usage, { messages: 0 })
   }
 
-  const tooMany = batchRequest(accessToken, [...clusterIds, clusterIds[0] ?? ''])
+  const oversizedBatch = batchRequest(accessToken, [...clusterIds, clusterIds[0] ?? ''])
   const invalidRequest = batchRequest(accessToken, clusterIds, () => '')
   for (const [name, request] of Object.entries<TestRequest>({
-    '501 jobs': tooMany,
+    '501 jobs': oversizedBatch,
     'invalid scripts': invalidRequest,
   })) {
     const { result, usage } = await metered(() => send(jobs, request))

@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { withoutRateLimits } from './support/emulators.ts'
 import { fetchJson } from './support/requests.ts'
-import { atMost, type Effort, type Section, target } from './support/section.ts'
+import { atMost, type Effort, type Section, asTarget } from './support/section.ts'
 import { range } from './support/statistics.ts'
 
 /** Time limit of a check: longer than two heartbeat intervals, the longest latency without a control channel. */
@@ -42,7 +42,7 @@ async function startDeployment(stack: AsyncDisposableStack) {
 
 type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
-async function until(isDone: () => Promise<boolean>, pauseMs: number): Promise<number> {
+async function waitUntil(isDone: () => Promise<boolean>, pauseMs: number): Promise<number> {
   const startedAtMs = performance.now()
   while (!(await isDone())) {
     if (performance.now() - startedAtMs > limitMs) throw new Error(`Not done after ${limitMs} ms.`)
@@ -53,7 +53,7 @@ async function until(isDone: () => Promise<boolean>, pauseMs: number): Promise<n
 
 async function completionMs({ call, clusterId }: Deployment): Promise<number> {
   const { id } = await call('/api/v1/jobs', { ...script, clusterId })
-  return until(async () => (await call(`/api/v1/jobs/${id}`)).status === 'Completed', 50)
+  return waitUntil(async () => (await call(`/api/v1/jobs/${id}`)).status === 'Completed', 50)
 }
 
 /** Polls the output of a silent job as the portal and `plat` do. Returns the number and total time of requests. */
@@ -86,7 +86,7 @@ async function measureWatchers(deployment: Deployment, seconds: number): Promise
     title: 'Ten people watch a silent job',
     columns: ['seconds', 'requests', 'requests in progress, mean'],
     rows: [[seconds, requests, meanConcurrency]],
-    goals: [target(atMost('cloud: requests in progress for ten watchers, mean', meanConcurrency, 1))],
+    goals: [asTarget(atMost('cloud: requests in progress for ten watchers, mean', meanConcurrency, 1))],
   }
 }
 
@@ -97,7 +97,7 @@ export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<
   await using stack = new AsyncDisposableStack()
   const deployment = await startDeployment(stack)
   const { call, clusterId } = deployment
-  await until(async () => (await call(`/api/v1/clusters/${clusterId}`)).status === 'Healthy', 500)
+  await waitUntil(async () => (await call(`/api/v1/clusters/${clusterId}`)).status === 'Healthy', 500)
   const latenciesMs: number[] = []
   for (const _ of range(isQuick ? 5 : 20)) {
     // Lets the relay become idle, because it sends heartbeats more often after a job.
@@ -110,7 +110,7 @@ export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<
     title: 'Deployed configuration, default settings, real relay: submission to completion of `true`',
     columns: ['jobs', 'p50 ms', 'p95 ms', 'max ms'],
     rows: [[sorted.length, p50, p95, sorted.at(-1) ?? Number.NaN]],
-    goals: [target(atMost('cloud: p50, ms', p50, 1000)), target(atMost('cloud: p95, ms', p95, 2000))],
+    goals: [asTarget(atMost('cloud: p50, ms', p50, 1000)), asTarget(atMost('cloud: p95, ms', p95, 2000))],
   }
   yield await measureWatchers(deployment, isQuick ? 20 : 60)
 }

@@ -70,6 +70,6 @@ test('sums quantities times prices by service', () => {
 })
 
 test('the cost per cluster falls as a fleet grows', () => {
-  const perCluster = fleets.map((fleet) => costOf(fleetMonth(inputs, fleet), inputs) / fleet.clusters)
-  expect(perCluster).toEqual(perCluster.toSorted((a, b) => b - a))
+  const costsPerCluster = fleets.map((fleet) => costOf(fleetMonth(inputs, fleet), inputs) / fleet.clusters)
+  expect(costsPerCluster).toEqual(costsPerCluster.toSorted((a, b) => b - a))
 })

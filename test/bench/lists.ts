@@ -1,7 +1,7 @@
 import { send } from '../support/request.ts'
 import { metered, storeCallsOf } from './support/meter.ts'
 import { changeRequest, expectSuccess, getRequest } from './support/requests.ts'
-import { atMost, type Effort, type Goal, type Section, target } from './support/section.ts'
+import { atMost, type Effort, type Goal, type Section, asTarget } from './support/section.ts'
 import { range, spread } from './support/statistics.ts'
 import { writeFleet, writeHistory } from './support/stored-data.ts'
 import { handlerFor, newToken, setUp } from './support/tenant.ts'
@@ -26,23 +26,23 @@ export async function* measureLists(environment: Record<string, string>, { isQui
   await setUp()
   const [clusters, jobs, entries] = isQuick ? [10_000, 10_000, 2000] : [100_000, 100_000, 20_000]
   const fleet = await writeFleet(environment, clusters)
-  const ofFleet = await newToken(fleet.organisationId)
-  const labelledToken = isQuick ? ofFleet : await newToken((await writeFleet(environment, 10_000)).organisationId)
-  const ofHistory = await newToken(await writeHistory(environment, jobs, entries))
+  const fleetToken = await newToken(fleet.organisationId)
+  const labelledToken = isQuick ? fleetToken : await newToken((await writeFleet(environment, 10_000)).organisationId)
+  const historyToken = await newToken(await writeHistory(environment, jobs, entries))
   const clusterId = fleet.clusterIds[clusters / 2]
   yield await sectionFor([
-    { ...page('clusters', `/clusters/${clusterId}`, ofFleet, 1), position: 'one', maxReadUnits: 4 },
-    ...pages('clusters', '/clusters', ofFleet, clusters, 3, true).map((each) => ({ ...each, maxReadUnits: 20 })),
-    ...pages('clusters', '/clusters?status=Healthy', ofFleet, clusters * 0.9, 4),
-    ...pages('clusters', '/clusters?type=Hypervisor', ofFleet, clusters / 2, 4),
-    ...pages('clusters', '/clusters?status=Healthy&type=Hypervisor', ofFleet, clusters * 0.45, 4),
-    page('clusters', '/clusters?search=cluster-0000', ofFleet, 2 + Math.ceil(clusters / 8000)),
+    { ...page('clusters', `/clusters/${clusterId}`, fleetToken, 1), position: 'one', maxReadUnits: 4 },
+    ...pages('clusters', '/clusters', fleetToken, clusters, 3, true).map((each) => ({ ...each, maxReadUnits: 20 })),
+    ...pages('clusters', '/clusters?status=Healthy', fleetToken, clusters * 0.9, 4),
+    ...pages('clusters', '/clusters?type=Hypervisor', fleetToken, clusters / 2, 4),
+    ...pages('clusters', '/clusters?status=Healthy&type=Hypervisor', fleetToken, clusters * 0.45, 4),
+    page('clusters', '/clusters?search=cluster-0000', fleetToken, 2 + Math.ceil(clusters / 8000)),
     ...selections(labelledToken, 10_000),
-    ...(isQuick ? [] : selections(ofFleet, clusters)),
-    ...pages('jobs', '/jobs', ofHistory, jobs, 3),
-    ...pages('jobs', '/jobs?status=Failed', ofHistory, jobs / 5, 3),
-    ...pages('audit', '/platform/audit', ofHistory, entries, 2),
-    page('audit', '/platform/audit?action=cluster.update', ofHistory, 2 + Math.ceil(entries / 50_000)),
+    ...(isQuick ? [] : selections(fleetToken, clusters)),
+    ...pages('jobs', '/jobs', historyToken, jobs, 3),
+    ...pages('jobs', '/jobs?status=Failed', historyToken, jobs / 5, 3),
+    ...pages('audit', '/platform/audit', historyToken, entries, 2),
+    page('audit', '/platform/audit?action=cluster.update', historyToken, 2 + Math.ceil(entries / 50_000)),
   ])
 }
 
@@ -130,7 +130,7 @@ async function sectionFor(all: readonly Page[]): Promise<Section> {
     times[`${list} ${position}`] = spread(timesMs).median
     rows.push([list, position, storeCallsOf(usage), usage.readUnits, spread(timesMs).median, result.bytes.length])
     goals.push(atMost(`${list}, ${position}: store calls`, storeCallsOf(usage), maxCalls))
-    if (maxMs !== undefined) goals.push(target(atMost(`${list}, ${position}: ms`, spread(timesMs).median, maxMs)))
+    if (maxMs !== undefined) goals.push(asTarget(atMost(`${list}, ${position}: ms`, spread(timesMs).median, maxMs)))
     if (maxReadUnits !== undefined)
       goals.push(atMost(`${list}, ${position}: read units`, usage.readUnits, maxReadUnits))
   }
@@ -139,6 +139,6 @@ async function sectionFor(all: readonly Page[]): Promise<Section> {
     title: 'Pages of large lists',
     columns: ['list', 'page', 'store calls', 'read units', 'ms', 'response bytes'],
     rows,
-    goals: [...goals, target(atMost('GET /clusters: time of the last page, × the first', slowdown, 1.5))],
+    goals: [...goals, asTarget(atMost('GET /clusters: time of the last page, × the first', slowdown, 1.5))],
   }
 }

@@ -15,7 +15,7 @@ import {
   heartbeatRequest,
   jobRequest,
 } from './support/requests.ts'
-import { atMost, type Effort, type Section, target } from './support/section.ts'
+import { atMost, type Effort, type Section, asTarget } from './support/section.ts'
 import { range, ratios, spread } from './support/statistics.ts'
 
 /** The default settings of the platform, except rate limits. `PlatformProcess` overrides these settings in tests. */
@@ -50,7 +50,7 @@ export async function* measureStart({ isQuick }: Effort): AsyncGenerator<Section
       ['node -e 0', spread(emptyMs).median, 1, '', ''],
       ['npm start', spread(platformMs).median, ratio.median, ratio.min, ratio.max],
     ],
-    goals: [target(atMost('start of the platform, × node -e 0', ratio.median, 50))],
+    goals: [asTarget(atMost('start of the platform, × node -e 0', ratio.median, 50))],
   }
 }
 
@@ -97,6 +97,8 @@ export async function* measureLatency({ isQuick }: Effort): AsyncGenerator<Secti
     title: 'One machine: latency',
     columns: ['request', 'rate', 'requests/s', 'p50 ms', 'p99 ms', 'max ms', 'p99 goal'],
     rows: rows.map(([name, rate, result, limitMs]) => [name, rate, ...Object.values(result), limitMs]),
-    goals: rows.map(([name, rate, { p99Ms }, limitMs]) => target(atMost(`${name}, ${rate}: p99, ms`, p99Ms, limitMs))),
+    goals: rows.map(([name, rate, { p99Ms }, limitMs]) =>
+      asTarget(atMost(`${name}, ${rate}: p99, ms`, p99Ms, limitMs)),
+    ),
   }
 }

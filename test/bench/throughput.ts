@@ -19,12 +19,12 @@ import {
   fillBatch,
   getRequest,
 } from './support/requests.ts'
-import { atMost, type Effort, type Section, target } from './support/section.ts'
+import { atMost, type Effort, type Section, asTarget } from './support/section.ts'
 import { range, spread } from './support/statistics.ts'
 
 const limitMs = 120_000
 
-async function until(isDone: () => Promise<boolean>, pauseMs: number): Promise<void> {
+async function waitUntil(isDone: () => Promise<boolean>, pauseMs: number): Promise<void> {
   const endMs = performance.now() + limitMs
   while (!(await isDone())) {
     if (performance.now() > endMs) throw new Error(`Not done after ${limitMs} ms.`)
@@ -40,7 +40,7 @@ async function completionsPerSecond(url: string, accessToken: string, clusterIds
   const submission = batchRequest(accessToken, fillBatch(clusterIds), () => 'true')
   const { batchId } = await fetchJson(url, submission)
   const read = getRequest(`/api/v1/jobs/batch/${batchId}`, accessToken)
-  await until(async () => (await fetchJson(url, read)).counts.completed === batchSize, 250)
+  await waitUntil(async () => (await fetchJson(url, read)).counts.completed === batchSize, 250)
   const { createdAt } = await fetchJson(url, read)
   const [lastCompletion = ''] = (await completionTimes(url, accessToken, batchId)).toSorted().toReversed()
   return (batchSize * 1000) / (Date.parse(lastCompletion) - Date.parse(createdAt))
@@ -97,7 +97,7 @@ export async function* measureThroughput({ isQuick }: Effort): AsyncGenerator<Se
     }
     for (const id of realClusterIds) {
       const read = getRequest(`/api/v1/clusters/${id}`, accessToken)
-      await until(async () => (await fetchJson(url, read)).status === 'Healthy', 250)
+      await waitUntil(async () => (await fetchJson(url, read)).status === 'Healthy', 250)
     }
     yield section('four real relays', await measure(realClusterIds), 120)
   }
@@ -121,5 +121,5 @@ const section = (
   title: `One machine: batch of ${batchSize} × true, ${relays}, on the same machine`,
   columns: ['jobs/s', 'min', 'max'],
   rows: [[median, min, max]],
-  goals: [target(atMost(`${relays}: ms per job`, 1000 / median, 1000 / jobsPerSecondGoal))],
+  goals: [asTarget(atMost(`${relays}: ms per job`, 1000 / median, 1000 / jobsPerSecondGoal))],
 })

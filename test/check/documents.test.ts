@@ -133,8 +133,8 @@ test('docs/asvs.md covers each of the 253 requirements once and lists the unmet 
   const levels = text.replace(partOf('Beyond level 2'), '')
   const rows = [...levels.matchAll(/^\| ([\d.]+) \| .+? \| (yes|part|no) \| .+ \|$/gm)]
   const ids = rows.map(([, id = '']) => id)
-  const notApplicable = idsIn(partOf('What does not apply')).filter((id) => !ids.includes(id))
-  expect([...ids, ...notApplicable].toSorted()).toEqual(required.toSorted())
+  const inapplicableIds = idsIn(partOf('What does not apply')).filter((id) => !ids.includes(id))
+  expect([...ids, ...inapplicableIds].toSorted()).toEqual(required.toSorted())
   const unmetRequirements = rows.flatMap(([, id = '', state]) => (state === 'no' ? [id] : []))
   expect(idsIn(partOf('What is not met')).toSorted()).toEqual(unmetRequirements.toSorted())
 })

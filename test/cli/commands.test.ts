@@ -236,8 +236,8 @@ test('an organisation limits the lifetime of API tokens and sets its default', a
   expect(await settings()).toMatchObject(expected)
   const { createdAt, expiresAt } = await plat.json(['token', 'create', 'nightly'])
   expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(7)
-  const tooLong = await plat.run(['token', 'create', 'forever', '--expires-at', 'never'])
-  expect(tooLong).toMatchObject({ exitCode: 1, err: expect.stringContaining('30 days') })
+  const invalidRun = await plat.run(['token', 'create', 'forever', '--expires-at', 'never'])
+  expect(invalidRun).toMatchObject({ exitCode: 1, err: expect.stringContaining('30 days') })
   expect(await settings('--max-token-lifetime-days', 'none')).toMatchObject({ maxTokenLifetimeDays: null })
 })
 

@@ -14,13 +14,13 @@ const sweepSeconds = 150
 const newMember = async (platform: Platform, role = 'Operator') => platform.as(await platform.tenant).newUser(role)
 const newRelay = async (platform: Platform) => platform.as(await platform.tenant).newRelay()
 
-const page = async ({ client }: TestUser, query = '') => expectStatus(await client.get(`${path}?${query}`), 200)
+const readPage = async ({ client }: TestUser, query = '') => expectStatus(await client.get(`${path}?${query}`), 200)
 
 const waitForNotification = (user: TestUser, resource: string, type: string): Promise<any> =>
   waitFor(
     `${type} about ${resource}`,
     async () => {
-      const { items } = await page(user, 'pageSize=100')
+      const { items } = await readPage(user, 'pageSize=100')
       return items.find((item: any) => item.resource === resource && item.type === type)
     },
     sweepSeconds,
@@ -38,15 +38,15 @@ const removeCluster = async (platform: Platform, { clusterId }: Relay) =>
 test('notifies only the submitter of a failed job', async ({ platform }) => {
   const [user, otherUser] = [await newMember(platform), await newMember(platform)]
   const relay = await newRelay(platform)
-  expect((await page(user)).items).toEqual([])
+  expect((await readPage(user)).items).toEqual([])
   const notification = await failedJob(platform, user, relay)
-  expect([notification.read, (await page(user)).unreadCount]).toEqual([false, 1])
+  expect([notification.read, (await readPage(user)).unreadCount]).toEqual([false, 1])
   expect(notification.title.length).toBeGreaterThan(0)
   expect(Date.parse(notification.createdAt)).toBeGreaterThan(0)
   // Notifications keep their order: once the one of a later job exists, no earlier one is missing.
   const secondJob = await failedJob(platform, otherUser, relay)
-  expect((await page(otherUser)).items).toEqual([secondJob])
-  expect((await page(user)).items).toEqual([notification])
+  expect((await readPage(otherUser)).items).toEqual([secondJob])
+  expect((await readPage(user)).items).toEqual([notification])
   await removeCluster(platform, relay)
 })
 
@@ -72,7 +72,7 @@ test('alerts a user when a refresh token is reused', async ({ platform }) => {
   const { accessToken } = await platform.signIn(user)
   const client = platform.anonymous.withToken(accessToken)
   await waitFor('the security alert', async () => {
-    const { items } = await page({ ...user, client })
+    const { items } = await readPage({ ...user, client })
     return items.some(({ type, severity }: any) => type === 'SecurityAlert' && severity === 'critical')
   })
 })

@@ -67,11 +67,11 @@ test('every list returns the same order for any page size', async ({ platform })
   const { client } = await platform.tenant
   for (const { template } of pagedLists(platform.contract)) {
     if (template.includes('{') || template.startsWith('/api/v1/platform/organisations')) continue
-    const rows = async (query: string) => expectStatus(await client.get(`${template}?${query}`), 200).items
+    const readRows = async (query: string) => expectStatus(await client.get(`${template}?${query}`), 200).items
     // Retry, because items may change between two requests, for example when a batch ends.
     await waitFor(`the pages of ${template} agree`, async () => {
-      const items = await rows('pageSize=5')
-      const pages = items.map((_: unknown, index: number) => rows(`page=${index + 1}&pageSize=1`))
+      const items = await readRows('pageSize=5')
+      const pages = items.map((_: unknown, index: number) => readRows(`page=${index + 1}&pageSize=1`))
       return isDeepStrictEqual((await Promise.all(pages)).flat(), items)
     })
   }

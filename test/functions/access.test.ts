@@ -96,11 +96,11 @@ test('authenticates a user by an access token or an API token, with the address 
     { ...caller, kind, userId, organisationId },
     { name: 'nightly' },
   )
-  const byApiToken = await authenticate('user', event({ authorization: `bearer   ${apiToken}` }))
-  expect(byApiToken).toMatchObject({ userId, organisationId, tokenId, address })
-  const byAccessToken = await authenticate('user', event(await bearer(['Viewer'], organisationId)))
-  expect(byAccessToken).toMatchObject({ kind: 'user', organisationId, address })
-  expect(byAccessToken).not.toHaveProperty('tokenId')
+  const tokenCaller = await authenticate('user', event({ authorization: `bearer   ${apiToken}` }))
+  expect(tokenCaller).toMatchObject({ userId, organisationId, tokenId, address })
+  const sessionCaller = await authenticate('user', event(await bearer(['Viewer'], organisationId)))
+  expect(sessionCaller).toMatchObject({ kind: 'user', organisationId, address })
+  expect(sessionCaller).not.toHaveProperty('tokenId')
 })
 
 test.each(['', 'Bearer', 'Bearer  ', 'Bearer plat_', 'plat_x', 'Basic dTpw', 'x Bearer y', 'Bearer y z'])(

@@ -27,7 +27,7 @@ const setupTokens = await complete({ ...administrator, initialAdminToken: await 
 const admin = await fixtures.signInUser(administrator.adminUsername)
 
 const session = '/api/v1/auth/session'
-const ownAccount = { target: '/api/v1/auth/me' }
+const accountRequest = { target: '/api/v1/auth/me' }
 const refresh = jsonRequest(`${session}/refresh`, '')
 const signOut = { method: 'DELETE', target: session }
 const newSite = () => jsonRequest('/api/v1/sites', { name: newId('site') })
@@ -52,15 +52,15 @@ test.each([
   const { page, user } = await signedInPage(portal)
   const deviceCookie = names[0]!.replace('access', 'device')
   expect([...page.cookies.keys()]).toEqual([...names, deviceCookie])
-  expect((await page.send(auth, ownAccount)).json).toMatchObject({ username: user.username })
+  expect((await page.send(auth, accountRequest)).json).toMatchObject({ username: user.username })
   expect((await page.send(sites, newSite())).status).toBe(201)
   const cookiesBefore = new Map(page.cookies)
   expect(await page.send(auth, refresh)).toMatchObject({ status: 200, json: { expiresIn: 900 } })
   for (const name of names) expect(page.cookies.get(name)).not.toBe(cookiesBefore.get(name))
-  expect((await page.send(auth, ownAccount)).status).toBe(200)
+  expect((await page.send(auth, accountRequest)).status).toBe(200)
   expect(await page.send(auth, signOut)).toMatchObject({ status: 204, text: '' })
   expect([...page.cookies.keys()]).toEqual([deviceCookie])
-  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'unauthenticated'])
+  expect(statusAndError(await page.send(auth, accountRequest))).toEqual([401, 'unauthenticated'])
 })
 
 test('continues the session of setup by its refresh token, once; a retry with its key receives the same cookies', async () => {
@@ -112,7 +112,7 @@ test.each([
   const response = await page.post(auth, session, body)
   expect(statusAndError(response)).toEqual([401, error])
   expect(response.cookies).toEqual([])
-  expect((await page.send(auth, ownAccount)).status).toBe(200)
+  expect((await page.send(auth, accountRequest)).status).toBe(200)
 })
 
 test('tries unknown users with the directories', async () => {
@@ -140,17 +140,17 @@ test('rejects an API token in the cookie', async () => {
   const page = newPage()
   const { token } = await createApiToken(admin.caller, { name: newId('tok') })
   page.cookies.set('__Host-plat_access', token)
-  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'unauthenticated'])
+  expect(statusAndError(await page.send(auth, accountRequest))).toEqual([401, 'unauthenticated'])
 })
 
 test('refreshes after the access cookie has expired', async () => {
   const { page } = await signedInPage()
   advanceClock(16 * 60_000)
-  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'token_expired'])
+  expect(statusAndError(await page.send(auth, accountRequest))).toEqual([401, 'token_expired'])
   page.cookies.delete('__Host-plat_access')
-  expect(statusAndError(await page.send(auth, ownAccount))).toEqual([401, 'unauthenticated'])
+  expect(statusAndError(await page.send(auth, accountRequest))).toEqual([401, 'unauthenticated'])
   expect((await page.send(auth, refresh)).status).toBe(200)
-  expect((await page.send(auth, ownAccount)).status).toBe(200)
+  expect((await page.send(auth, accountRequest)).status).toBe(200)
 })
 
 test.each([
@@ -207,7 +207,7 @@ test.each([
     expect(response.cookies).toEqual([])
   }
   expect(writes()).toBe(writesBefore)
-  expect((await page.send(auth, ownAccount)).status).toBe(200)
+  expect((await page.send(auth, accountRequest)).status).toBe(200)
   expect((await page.send(auth, refresh)).status).toBe(200)
 })
 
@@ -222,9 +222,9 @@ test('a bearer token needs no origin and takes precedence over the cookie', asyn
   const { page, user } = await signedInPage()
   const foreignHeaders = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
   const headers = { ...foreignHeaders, ...page.cookieHeader(), authorization: `Bearer ${admin.accessToken}` }
-  expect((await send(auth, { ...ownAccount, headers })).json.username).toBe(admin.username)
+  expect((await send(auth, { ...accountRequest, headers })).json.username).toBe(admin.username)
   for (const authorization of ['', 'Bearer x.y.z', 'Basic YTpi']) {
-    expect((await page.send(auth, { ...ownAccount, headers: { authorization } })).status).toBe(401)
+    expect((await page.send(auth, { ...accountRequest, headers: { authorization } })).status).toBe(401)
   }
-  expect((await page.send(auth, ownAccount)).json.username).toBe(user.username)
+  expect((await page.send(auth, accountRequest)).json.username).toBe(user.username)
 })

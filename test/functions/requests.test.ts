@@ -27,8 +27,8 @@ async function sendPermitted(operation: Operation, parts: Partial<TestRequest>):
   return send(operation.handler, { ...request, headers })
 }
 
-const asJson = { 'content-type': 'application/json' }
-const withBody = operations.filter(takesBody)
+const jsonHeaders = { 'content-type': 'application/json' }
+const bodyOperations = operations.filter(takesBody)
 
 const fieldValue = fc.oneof(
   fc.constantFrom('a\0b', '\uffff', '', ' ', '\u202e', 'x'.repeat(5000), '__proto__', 'InvokeScript', 'Hypervisor'),
@@ -42,11 +42,11 @@ function valueOf(schema: z.ZodType): fc.Arbitrary<unknown> {
   return example === undefined ? fieldValue : fc.oneof(fieldValue, fc.constant(example))
 }
 
-test.each(withBody)('$name never returns 500 for random bodies', async (operation) => {
+test.each(bodyOperations)('$name never returns 500 for random bodies', async (operation) => {
   const fields = Object.entries<z.ZodType>(bodySchemaOf(operation.endpoint)?.shape ?? {})
   const values = Object.fromEntries(fields.map(([field, schema]) => [field, valueOf(schema)]))
   const property = fc.asyncProperty(fc.record(values, { requiredKeys: [] }), async (body) => {
-    const { status } = await sendPermitted(operation, { headers: asJson, body: JSON.stringify(body) })
+    const { status } = await sendPermitted(operation, { headers: jsonHeaders, body: JSON.stringify(body) })
     expect(status).toBeLessThan(500)
   })
   // Shrinking a failure could exceed the time limit of the test.
@@ -79,7 +79,7 @@ test.each(strictOperations)('$name rejects an unknown parameter', async (operati
   const target = `${requestTo(operation).target}?labell=env%3Dprod`
   const { status, json } = await sendPermitted(operation, {
     target,
-    ...(takesBody(operation) && { headers: asJson, body: '{}' }),
+    ...(takesBody(operation) && { headers: jsonHeaders, body: '{}' }),
   })
   expect([status, json.details[0]]).toMatchObject([400, { in: 'query', path: '/labell', code: 'unknown_parameter' }])
 })
@@ -88,7 +88,7 @@ const changes = strictOperations.filter(({ method, endpoint }) => method !== 'GE
 
 test.each(changes)('$name rejects an unknown member of the body', async (operation) => {
   const body = JSON.stringify({ organisationID: 'org_2' })
-  const { status, json } = await sendPermitted(operation, { headers: asJson, body })
+  const { status, json } = await sendPermitted(operation, { headers: jsonHeaders, body })
   expect(status).toBe(400)
   expect(json.details).toContainEqual(
     expect.objectContaining({ in: 'body', path: '/organisationID', code: 'unknown_field' }),

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { programs, type ShownMetric, alarmMetrics, writtenMetrics } from './metrics.ts'
 import { graphOf } from '../support/graphs.ts'
-import { byText, deployed, deployedBy, dev, everything, inputsOf, production } from './stages.ts'
+import { byText, deployed, deployedBy, dev, fullGraph, inputsOf, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
 const fullMonitoringGraph = await graphOf('production', { PLAT_MONITORING: 'full' })
@@ -91,7 +91,7 @@ const awsMetrics: Record<string, { metrics: string[]; dimension: string; type: s
     attribute: 'name',
   },
 }
-const withoutDimension = ['Throttles', 'ConcurrentExecutions']
+const accountMetrics = ['Throttles', 'ConcurrentExecutions']
 
 const namesOf = (graph: Graph, type: string, attribute: string) =>
   ofType(graph, type).map(({ name, state }) => (attribute === 'id' ? `${name}-id` : String(state[attribute])))
@@ -105,7 +105,7 @@ test('AWS metrics exist and belong to resources of this deployment', () => {
     if (index !== undefined) expect([namespace, index in tableIndexes]).toEqual(['AWS/DynamoDB', true])
     const [[name, value] = [], ...others] = Object.entries(ofResource)
     expect(others).toEqual([])
-    if (namespace === 'AWS/Lambda' && withoutDimension.includes(metricName)) expect(name).toBeUndefined()
+    if (namespace === 'AWS/Lambda' && accountMetrics.includes(metricName)) expect(name).toBeUndefined()
     else expect([name, namesOf(fullMonitoringGraph, type, attribute).includes(value ?? '')]).toEqual([dimension, true])
   }
 })
@@ -228,7 +228,7 @@ test.runIf(isLong)('a stage without an alarm address has no alarms and no dashbo
     'aws:sns/topic:Topic',
   ]
   expect(paidTypes.flatMap((type) => ofType(dev, type))).toEqual([])
-  const graph = await everything()
+  const graph = await fullGraph()
   expect(ofType(graph, paidTypes[0]!)).toHaveLength(alarms.length)
   const subscriptions = inputsOf(graph, 'aws:sns/topicSubscription:TopicSubscription')
   expect(subscriptions).toMatchObject([{ protocol: 'email', endpoint: 'alarms@example.com' }])

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { type Graph, graphOf, ofType } from '../simulator/graph/graph.ts'
 import { ownPermissions, permissionsOf } from '../../scripts/deployer/permissions.ts'
 import { deployerPolicies, maxPolicyLength } from '../../scripts/deployer/policy.ts'
-import { byText, dev, everything, production } from './stages.ts'
+import { byText, dev, fullGraph, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -69,7 +69,7 @@ test.runIf(isLong)('the policy grows with a domain, an alarm address, a front an
   const actions = (statements: ReturnType<typeof statementsOf>) => new Set(statements.flatMap(({ Action }) => Action))
   const [plain, withAlarms] = [actions(statementsOf(dev, 'dev')), actions(statementsOf(production, 'production'))]
   expect([plain.has('cloudwatch:PutMetricAlarm'), withAlarms.has('cloudwatch:PutMetricAlarm')]).toEqual([false, true])
-  const addedActions = [...actions(statementsOf(await everything(), 'dev'))].filter((action) => !plain.has(action))
+  const addedActions = [...actions(statementsOf(await fullGraph(), 'dev'))].filter((action) => !plain.has(action))
   const services = new Set(addedActions.map((action) => action.split(':')[0]))
   expect([...services].toSorted(byText)).toEqual([
     'acm',
@@ -98,7 +98,7 @@ test('an unknown resource type is an error', () => {
 })
 
 test('every permission belongs to a deployed resource type', async () => {
-  const { resources } = await everything()
+  const { resources } = await fullGraph()
   const types = new Set(resources.map(({ type }) => type))
   expect(Object.keys(permissionsOf).filter((type) => !types.has(type))).toEqual([])
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
-import { byText, everything, inputsOf, production } from './stages.ts'
+import { byText, fullGraph, inputsOf, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
 const apiUrls = (graph: Graph) =>
@@ -27,7 +27,7 @@ test("without a domain the API uses the gateway's address", () => {
 })
 
 test('a front serves the domain, and the gateway answers only to the front at a domain of its own', async () => {
-  const graph = await everything()
+  const graph = await fullGraph()
   const [domain, origin] = ['platform.example.com', 'origin.platform.example.com']
   expect([...apiUrls(graph)]).toEqual([`https://${domain}`])
   expect(graph.outputs['api']).toBe(`https://${domain}`)

@@ -4,7 +4,7 @@ import { reservedConcurrencyOf, reservedFunctions } from '../../infra/concurrenc
 import { canLoop } from '../../infra/recursion.ts'
 import { isLong } from '../support/long.ts'
 import { programs } from './metrics.ts'
-import { byText, consumers, deployed, deployedBy, dev, everything, inputsOf as inputsIn, production } from './stages.ts'
+import { byText, consumers, deployed, deployedBy, dev, fullGraph, inputsOf as inputsIn, production } from './stages.ts'
 
 const inputsOf = (type: string) => inputsIn(production, type)
 
@@ -24,7 +24,7 @@ test.runIf(isLong)('sign-in, relays and health have concurrency of their own if 
     )
   expect(reservations(production)).toEqual([])
   const expected = ['platform-dev-fn-auth 100', 'platform-dev-fn-health 10', 'platform-dev-fn-relay 300']
-  expect(reservations(await everything()).toSorted(byText)).toEqual(expected)
+  expect(reservations(await fullGraph()).toSorted(byText)).toEqual(expected)
   for (const unreserved of [10, 100, 499]) expect(reservedConcurrencyOf('relay', unreserved)).toBeUndefined()
   for (const unreserved of [500, 1000]) {
     const reservedSum = reservedFunctions.reduce((sum, name) => sum + (reservedConcurrencyOf(name, unreserved) ?? 0), 0)

@@ -2,7 +2,7 @@ import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { mappingsOf, schedulesOf } from '../simulator/graph/functions.ts'
 import { ofType } from '../simulator/graph/graph.ts'
-import { byText, consumers, deployed, deployedBy, everything, production } from './stages.ts'
+import { byText, consumers, deployed, deployedBy, fullGraph, production } from './stages.ts'
 
 const queues = ofType(production, 'aws:sqs/queue:Queue').map(
   ({ inputs, state }) => ({ ...inputs, arn: state['arn'] }) as any,
@@ -13,7 +13,7 @@ const functionOf = (arn: string) => {
 }
 
 test('every consumer receives its queue with partial batch responses; those of updates if there is a source', async () => {
-  expect(mappingsOf(await everything())).toHaveLength(consumers.length)
+  expect(mappingsOf(await fullGraph())).toHaveLength(consumers.length)
   const mappings = mappingsOf(production).map((mapping) => ({
     queue: mapping.eventSourceArn.split(':').at(-1),
     name: functionOf(mapping.functionName).name,

@@ -17,10 +17,10 @@ const queueOf = (name: string): string[] =>
 /** Capabilities in the contract; undefined is the right to receive from the function's queue. */
 function requiredBy(name: string): Set<string | undefined> {
   const ofRoutes = routes.filter((route) => route.function === name).flatMap(({ endpoint }) => capabilitiesOf(endpoint))
-  const ofModules = name === modulePaths.function ? modulePaths.capabilities : []
+  const moduleCapabilities = name === modulePaths.function ? modulePaths.capabilities : []
   const task: Task | undefined = Object.entries<Task>(tasks).find(([key]) => key === name)?.[1]
   return new Set(
-    [...ofRoutes, ...ofModules, ...(task?.capabilities ?? []), ...queueOf(name).map(() => undefined)].filter(
+    [...ofRoutes, ...moduleCapabilities, ...(task?.capabilities ?? []), ...queueOf(name).map(() => undefined)].filter(
       // `asset:relay` needs no grant, and the deployment sets no target for checkpoints.
       (use) => use !== 'asset:relay' && use !== 'audit:checkpoints',
     ),

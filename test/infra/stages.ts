@@ -20,7 +20,7 @@ export const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, 
   typeof trigger === 'object' && 'queue' in trigger ? [{ name, capabilities, ...trigger }] : [],
 )
 
-export const everything = () =>
+export const fullGraph = () =>
   graphOf('dev', {
     PLAT_DOMAIN: 'platform.example.com',
     PLAT_ALARM_EMAIL: 'alarms@example.com',

@@ -51,7 +51,7 @@ async function isIdle(admin: Client, batchId: string | undefined): Promise<boole
 async function expectProjections(api: Platform, batches: number, total: number): Promise<void> {
   const admin = await api.admin
   const read = async (path: string) => expectStatus(await admin.get(`/api/v1/${path}`), 200)
-  const counts = async () => {
+  const readCounts = async () => {
     const { totalCount } = await read('jobs?status=Completed&pageSize=1')
     const { items: notifications } = await read('notifications?pageSize=100')
     const { items: submissions } = await read('platform/audit?action=batch.submit')
@@ -59,9 +59,9 @@ async function expectProjections(api: Platform, batches: number, total: number):
   }
   const expected = [total, batches, batches]
   await waitFor('the projections', async () =>
-    (await counts()).every((count, index) => count >= (expected[index] ?? 0)),
+    (await readCounts()).every((count, index) => count >= (expected[index] ?? 0)),
   )
-  expect(await counts()).toEqual(expected)
+  expect(await readCounts()).toEqual(expected)
   expect(await read('platform/audit/verify')).toMatchObject({ valid: true })
 }
 

@@ -76,20 +76,20 @@ test.skipIf(skipReason !== '')(
     // The relays outlive a kill of the platform; the next start replaces them.
     await using resources = new AsyncDisposableStack()
     const killAndRestart = async () => {
-      const processes = async () => {
+      const readProcesses = async () => {
         const names = await readdir(join(folder, 'relays'))
         return Promise.all(
           names.map((name) => readFile(join(folder, 'relays', name, 'process'), 'utf8').catch(() => '')),
         )
       }
-      const processesBefore = await processes()
+      const processesBefore = await readProcesses()
       demo.signal('SIGKILL')
       await demo.ended
       const restartedDemo = resources.use(start())
       await page.goto(await linkOf(restartedDemo))
       await page.getByText('This is a demo.').waitFor()
       await waitFor('three new relays', async () =>
-        (await processes()).every((text) => text !== '' && !processesBefore.includes(text)),
+        (await readProcesses()).every((text) => text !== '' && !processesBefore.includes(text)),
       )
       await waitFor('three healthy clusters', async () =>
         (await get('/clusters')).items.every(({ status }: any) => status === 'Healthy'),

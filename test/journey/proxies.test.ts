@@ -11,7 +11,7 @@ import { sampled } from '../support/long.ts'
 import { openMqtt } from '../support/mqtt-client.ts'
 import { options, PlatformProcess } from '../support/platform.ts'
 import { Program } from '../support/program.ts'
-import { certificates } from '../support/slapd.ts'
+import { createCertificates } from '../support/slapd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { isListening, waitFor } from '../support/wait-for.ts'
 
@@ -63,7 +63,7 @@ for (const [name, argumentsOf] of sampled(Object.entries(proxies))) {
       await using platform = await PlatformProcess.start({ PLAT_TRUSTED_PROXIES: '127.0.0.1' })
       await platform.setUp()
       await using folder = await temporaryFolder()
-      const { ca } = await certificates(folder.path)
+      const { ca } = await createCertificates(folder.path)
       const [port = 0] = await freePorts(1)
       const proxyArguments = await argumentsOf(folder.path, port, new URL(platform.url).host)
       const env = { ...process.env, HOME: folder.path, XDG_DATA_HOME: folder.path, XDG_CONFIG_HOME: folder.path }

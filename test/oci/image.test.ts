@@ -90,8 +90,8 @@ describe('reads an image', () => {
       const image = await readImage(client, repository, 'latest', { os: 'linux', architecture })
       expect(image).toMatchObject({ digest, topDigest: indexDescriptor.digest, config: { architecture } })
     }
-    const byDigest = await readImage(client, repository, indexDescriptor.digest, { os: 'linux', architecture: 'arm64' })
-    expect(byDigest?.digest).toBe(arm.digest)
+    const image = await readImage(client, repository, indexDescriptor.digest, { os: 'linux', architecture: 'arm64' })
+    expect(image?.digest).toBe(arm.digest)
   })
 
   test('as undefined if it does not exist', async () => {

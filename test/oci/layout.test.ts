@@ -29,17 +29,17 @@ const refName = 'org.opencontainers.image.ref.name'
 
 test('moves a tag to the image that is exported last', async () => {
   await using folder = await temporaryFolder()
-  const [first, second] = [await imageOf('1'), await imageOf('2')]
-  await exportLayout(first, folder.path, ['1', 'latest'])
-  await exportLayout(second, folder.path, ['2', 'latest'])
-  await exportLayout(second, folder.path)
-  await exportLayout(second, folder.path)
+  const [image, otherImage] = [await imageOf('1'), await imageOf('2')]
+  await exportLayout(image, folder.path, ['1', 'latest'])
+  await exportLayout(otherImage, folder.path, ['2', 'latest'])
+  await exportLayout(otherImage, folder.path)
+  await exportLayout(otherImage, folder.path)
   const entries = (await indexOf(folder.path)).manifests.map((entry) => [entry.annotations?.[refName], entry.digest])
   expect(entries).toEqual([
-    ['1', first.digest],
-    ['latest', second.digest],
-    ['2', second.digest],
-    [undefined, second.digest],
+    ['1', image.digest],
+    ['latest', otherImage.digest],
+    ['2', otherImage.digest],
+    [undefined, otherImage.digest],
   ])
 })
 

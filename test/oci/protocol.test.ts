@@ -8,7 +8,7 @@ import { mediaTypes } from '@platform/oci/types'
 import { describe, expect, test } from 'vitest'
 import { listen, type Respond, startServer } from '../support/http-server.ts'
 import { missingPrograms } from '../support/installed-programs.ts'
-import { certificates } from '../support/slapd.ts'
+import { createCertificates } from '../support/slapd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { config, image, imageBytes, index, json, subject } from './responses.ts'
 import { ada, all, blobOf, clientOf, failureOf, routed } from './support.ts'
@@ -256,7 +256,7 @@ test.skipIf(skipReason !== '')(`rejects a server with an untrusted certificate${
   await using folder = await temporaryFolder()
   let requests = 0
   await using server = await listen(
-    createServer(await certificates(folder.path), (_incoming, outgoing) => {
+    createServer(await createCertificates(folder.path), (_incoming, outgoing) => {
       requests += 1
       outgoing.end()
     }),

@@ -69,10 +69,10 @@ test('forwards allowed headers only and returns the response as text', async () 
   receive(request({ id: 'a', method: 'POST', path: '/api/hello/orders?x=1', headers, body: 'a,b' }))
   const response = { platform: 'response', id: 'a', status: 200, headers: { 'x-one': '1' }, body: 'fine' }
   await expect.poll(() => received).toMatchObject([response])
-  const [first] = sent
-  expect([first?.method, first?.url]).toEqual(['POST', 'https://platform.example.com/api/hello/orders?x=1'])
-  expect([...(first?.headers.keys() ?? [])]).toEqual(['content-type'])
-  expect(await first?.text()).toBe('a,b')
+  const [message] = sent
+  expect([message?.method, message?.url]).toEqual(['POST', 'https://platform.example.com/api/hello/orders?x=1'])
+  expect([...(message?.headers.keys() ?? [])]).toEqual(['content-type'])
+  expect(await message?.text()).toBe('a,b')
 })
 
 test.for([

@@ -16,7 +16,7 @@ const test = inTenant.extend(
   async ({ api }) => [await api.newRelay(), await api.newRelay()] as const,
 )
 
-const status = (page: Page, name: string) => heading(page, name).waitFor()
+const waitForStatus = (page: Page, name: string) => heading(page, name).waitFor()
 const idInPath = (page: Page): string => new URL(page.url()).pathname.split('/').at(-1) ?? ''
 const output = (page: Page) => page.getByLabel('Output of the job')
 const outputContains = (page: Page, text: string) => expect.poll(() => output(page).innerText()).toContain(text)
@@ -31,7 +31,7 @@ test('runs a script and shows its output while it runs', async ({ open, api, rel
   const page = await open(`/jobs/new?clusterId=${relay.clusterId}`)
   await writeScript(page, '#!/bin/sh\necho <b>hello</b>')
   await button(page, 'Run job').click()
-  await status(page, 'Queued')
+  await waitForStatus(page, 'Queued')
   const jobId = idInPath(page)
   expect((await api.job(jobId)).payload).toEqual({ script: '#!/bin/sh\necho <b>hello</b>' })
 
@@ -54,7 +54,7 @@ test('runs a script and shows its output while it runs', async ({ open, api, rel
   expect(gutter).toMatch(/^\d\d:\d\d:\d\d {2}1 /)
   await page.keyboard.press('Escape')
   expectStatus(await relay.complete(jobId, leaseId, 0), 200)
-  await status(page, 'Completed')
+  await waitForStatus(page, 'Completed')
   await page.getByText('The output is complete.').waitFor()
 })
 
@@ -78,7 +78,7 @@ test('several clusters make a batch, whose failed jobs are retried as a new batc
     }
   }
   await waitForBatch(api, batchId)
-  await status(page, 'Finished')
+  await waitForStatus(page, 'Finished')
   const counts = page.getByRole('list', { name: 'Jobs by status' })
   await counts.getByText('1 Failed').waitFor()
   await counts.getByText('1 Completed').waitFor()
@@ -119,7 +119,7 @@ test.runIf(isLong)(
       await page.getByText('The script has CRLF line ends and a byte order mark').waitFor()
       if (expected === script) await page.getByRole('checkbox', { name: 'Submit the script unchanged' }).check()
       await button(page, 'Run job').click()
-      await status(page, 'Queued')
+      await waitForStatus(page, 'Queued')
       expect((await api.job(idInPath(page))).payload).toEqual({ script: expected })
       await page.goBack()
     }
@@ -170,14 +170,14 @@ test.runIf(isLong)('a queued job is cancelled and run again', async ({ open, api
   const page = await open(`/jobs/${jobId}`)
   await button(page, 'Cancel job').click()
   await button(dialog(page), 'Cancel job').click()
-  await status(page, 'Cancelled')
+  await waitForStatus(page, 'Cancelled')
   await page.getByText('Cancelled by a user.').waitFor()
   await link(page, 'Run again').click()
   await heading(page, 'Run a script').waitFor()
   await expect.poll(() => page.getByRole('textbox', { name: 'Script' }).innerText()).toBe('reboot')
   expect(await page.getByLabel('Execution timeout (minutes)').inputValue()).toBe('2')
   await button(page, 'Run job').click()
-  await status(page, 'Queued')
+  await waitForStatus(page, 'Queued')
   expect(idInPath(page)).not.toBe(jobId)
 })
 

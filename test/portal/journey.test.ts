@@ -16,7 +16,7 @@ import {
 } from '../support/portal/locators.ts'
 import { setWidth } from '../support/portal/screenshot.ts'
 import { testOnOwnPlatform } from '../support/portal/test.ts'
-import { fillUpTo, next, setupToken, setupView, step } from '../support/portal/wizard.ts'
+import { fillUpTo, next, setupToken, setupView, waitForStep } from '../support/portal/wizard.ts'
 import { runRelayCommand } from '../support/relay-command.ts'
 import { waitForFileScript } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -43,11 +43,11 @@ test('a new platform is set up, runs a job on a real relay and installs a module
   let clicks = 0
   await page.exposeFunction('countClick', () => clicks++)
   await page.evaluate("addEventListener('click', ({ isTrusted }) => isTrusted && countClick(), true)")
-  await step(page, 'Welcome')
+  await waitForStep(page, 'Welcome')
   await fillUpTo(page, 'One-time token')
   await field(page, 'Token').fill(await setupToken(page, platform))
   await next(page)
-  await step(page, 'Review')
+  await waitForStep(page, 'Review')
   await button(page, 'Complete setup').click()
   await heading(page, 'Dashboard').waitFor()
 

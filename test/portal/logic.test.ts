@@ -102,26 +102,26 @@ const respond = (status: number | undefined) => (status === undefined ? undefine
 
 test.each([undefined, 500, 502, 503, 504])('keeps the idempotency key after response %s', async (status) => {
   const request = post()
-  const first = await withIdempotencyKey(request)
-  first.settle(respond(status))
-  expect((await withIdempotencyKey(request)).key).toBe(first.key)
-  expect((await withIdempotencyKey(post())).key).not.toBe(first.key)
+  const firstRequest = await withIdempotencyKey(request)
+  firstRequest.settle(respond(status))
+  expect((await withIdempotencyKey(request)).key).toBe(firstRequest.key)
+  expect((await withIdempotencyKey(post())).key).not.toBe(firstRequest.key)
 })
 
 test.each([201, 409, 429])('uses a new idempotency key after response %d', async (status) => {
   const request = post()
-  const first = await withIdempotencyKey(request)
-  first.settle(respond(status))
-  expect((await withIdempotencyKey(request)).key).not.toBe(first.key)
+  const firstRequest = await withIdempotencyKey(request)
+  firstRequest.settle(respond(status))
+  expect((await withIdempotencyKey(request)).key).not.toBe(firstRequest.key)
 })
 
 test.each([401, 403, 429])('keeps the key of a lost response after response %d to its retry', async (status) => {
   const request = post()
-  const first = await withIdempotencyKey(request)
-  first.settle(undefined)
-  const second = await withIdempotencyKey(request)
-  second.settle(respond(status))
-  expect((await withIdempotencyKey(request)).key).toBe(first.key)
+  const firstRequest = await withIdempotencyKey(request)
+  firstRequest.settle(undefined)
+  const secondRequest = await withIdempotencyKey(request)
+  secondRequest.settle(respond(status))
+  expect((await withIdempotencyKey(request)).key).toBe(firstRequest.key)
 })
 
 const unsafePaths = String.raw`https://example.com/ http:example.com //example.com ///example.com /\example.com
@@ -292,7 +292,7 @@ const { verticalCompactor } = createRequire(new URL('../../packages/portal/packa
 const minSize = { w: 2, h: 2 }
 const steps: readonly Step[] = ['left', 'right', 'up', 'down', 'narrower', 'wider', 'shorter', 'taller']
 
-function random(seed: number): (limit: number) => number {
+function seededRandom(seed: number): (limit: number) => number {
   let state = seed
   return (limit) => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -301,7 +301,7 @@ function random(seed: number): (limit: number) => number {
 }
 
 function randomLayout(seed: number): GridPosition[] {
-  const next = random(seed)
+  const next = seededRandom(seed)
   const layout = Array.from({ length: 2 + next(10) }, (_, index) =>
     fitToGrid({ widgetId: `w${index}`, x: next(14), y: next(20), w: next(14), h: next(7) }, minSize),
   )
@@ -331,7 +331,7 @@ test('a compact layout has no overlaps and is stable, also for the drag library'
 
 test('key steps neither lose widgets nor cause overlaps', () => {
   for (const seed of seeds) {
-    const next = random(seed)
+    const next = seededRandom(seed)
     let layout = randomLayout(seed)
     const { length } = layout
     for (let step = 0; step < 20; step++) {

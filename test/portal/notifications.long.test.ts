@@ -64,8 +64,8 @@ test('opening the subject of a notification marks it as read', async ({ open, ap
   await link(rows(page), 'Show cluster').click()
   await page.waitForURL(`**/clusters/${clusters.offline}`)
   const admin = await api.admin
-  const first = async () => expectStatus(await admin.get(`${path}?type=ClusterOffline`), 200).items[0]
-  await waitFor('notification to be read', async () => (await first()).read)
+  const readFirst = async () => expectStatus(await admin.get(`${path}?type=ClusterOffline`), 200).items[0]
+  await waitFor('notification to be read', async () => (await readFirst()).read)
 })
 
 test('all notifications are marked as read at once; new ones appear without a reload', async ({

@@ -91,14 +91,14 @@ test('a reinstalled module receives only the events that were selected in the di
 })
 
 test('shows the progress of an installation after a reload; other users get the entry', async ({ api, open }) => {
-  const [page, other] = [await open('/modules'), await open('/health', { as: await api.newUser('Viewer') })]
-  expect(await mainLink(other, 'Hello World').count()).toBe(0)
+  const [page, viewerPage] = [await open('/modules'), await open('/health', { as: await api.newUser('Viewer') })]
+  expect(await mainLink(viewerPage, 'Hello World').count()).toBe(0)
   await button(moduleRow(page), 'Install').click()
   await button(dialog(page, 'Install Hello World?'), 'Install').click()
   await page.getByText('Installation of version 1.0.0').waitFor()
   await page.reload()
   await details(page).getByText('Version 1.0.0 runs.').waitFor()
-  await mainLink(other, 'Hello World').waitFor()
+  await mainLink(viewerPage, 'Hello World').waitFor()
   expect(await details(page).getByRole('list', { name: 'Steps' }).innerText()).toMatch(/Check the signature.*Publish/s)
   await page.keyboard.press('Escape')
   await mainLink(page, 'Hello World').waitFor()

@@ -31,9 +31,9 @@ test('works by keyboard and restores the focus', async ({ open, seed: _seeded })
 
   await openPalette(page)
   const highlightedOption = page.locator('[role=option][data-highlighted]')
-  const first = await highlightedOption.innerText()
+  const firstOption = await highlightedOption.innerText()
   await page.keyboard.press('ArrowDown')
-  expect(await highlightedOption.innerText()).not.toBe(first)
+  expect(await highlightedOption.innerText()).not.toBe(firstOption)
 })
 
 test('searches clusters once per word and drops outdated results', async ({ open, seed: { clusters } }) => {

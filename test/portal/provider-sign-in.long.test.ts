@@ -14,7 +14,7 @@ const peer = await startOidcProvider()
 afterAll(() => peer.close())
 const skipReason = missingPrograms('openssl')
 
-const onPlatform = testOnOwnPlatform
+const platformTest = testOnOwnPlatform
   .extend('settings', { scope: 'file' }, { PLAT_OUTBOUND_ALLOW: peer.host })
   .override('origin', async ({ platform }, { onCleanup }) => {
     const proxy = await startTlsFront(platform.url)
@@ -27,7 +27,7 @@ const onPlatform = testOnOwnPlatform
     expectStatus(await api.anonymous.post('/api/v1/setup/complete', body), 200)
     return api
   })
-const test = onPlatform.skipIf(skipReason !== '')
+const test = platformTest.skipIf(skipReason !== '')
 
 const clientSecret = 'client secret'
 const click = (page: Page, name: string) => button(page, name).click()

@@ -3,7 +3,7 @@ import { appearanceErrors } from '../support/portal/accessibility.ts'
 import { button, field, heading, link } from '../support/portal/locators.ts'
 import { administrator } from '../support/portal/open.ts'
 import { testOnOwnPlatform as test } from '../support/portal/test.ts'
-import { fillPassword, fillUpTo, next, setupToken, setupView as view, step } from '../support/portal/wizard.ts'
+import { fillPassword, fillUpTo, next, setupToken, setupView as view, waitForStep } from '../support/portal/wizard.ts'
 
 /** The setup wizard of a new platform. The last test completes setup. */
 
@@ -11,14 +11,14 @@ const { password } = administrator
 
 test('every address of a new platform leads to the first incomplete step', async ({ open }) => {
   const page = await open('/clusters', view)
-  await step(page, 'Welcome')
+  await waitForStep(page, 'Welcome')
   expect(new URL(page.url()).pathname).toBe('/setup')
   for (const path of ['/sign-in', '/setup?step=welcome']) {
     await page.goto(path)
-    await step(page, 'Welcome')
+    await waitForStep(page, 'Welcome')
   }
   await page.goto('/setup?step=review')
-  await step(page, 'Platform')
+  await waitForStep(page, 'Platform')
 })
 
 test('each step validates its fields', async ({ open }) => {
@@ -46,7 +46,7 @@ test('each step validates its fields', async ({ open }) => {
   await next(page)
   for (const text of ['Enter an e-mail address.', 'Enter at least 8 characters.', 'The passwords do not match.'])
     await page.getByText(text).waitFor()
-  await step(page, 'Administrator')
+  await waitForStep(page, 'Administrator')
 })
 
 test('a reload keeps the values, but neither password nor token', async ({ open }) => {
@@ -54,7 +54,7 @@ test('a reload keeps the values, but neither password nor token', async ({ open 
   await fillUpTo(page, 'One-time token')
   await field(page, 'Token').fill('admin.secret-token')
   await page.reload()
-  await step(page, 'Administrator')
+  await waitForStep(page, 'Administrator')
   await page.getByText('The password is not saved').waitFor()
   expect(await field(page, 'User name').inputValue()).toBe('ada')
   expect(await field(page, 'Password').inputValue()).toBe('')
@@ -67,24 +67,24 @@ test('a reload keeps the values, but neither password nor token', async ({ open 
 
   const reopenedPage = await page.context().newPage()
   await reopenedPage.goto('/')
-  await step(reopenedPage, 'Administrator')
+  await waitForStep(reopenedPage, 'Administrator')
   expect(await field(reopenedPage, 'E-mail').inputValue()).toBe('ada@example.com')
 })
 
 test('the wizard works by keyboard alone', async ({ open }) => {
   const page = await open('/setup', view)
   await page.keyboard.press('Enter')
-  await step(page, 'Platform')
+  await waitForStep(page, 'Platform')
   await page.keyboard.type('Acme')
   await page.keyboard.press('Enter')
-  await step(page, 'Network')
+  await waitForStep(page, 'Network')
   await page.keyboard.type('https://platform.example.com')
   await page.keyboard.press('Enter')
-  await step(page, 'Administrator')
+  await waitForStep(page, 'Administrator')
   const current = page.getByRole('navigation', { name: 'Setup steps' }).locator('[aria-current=step]')
   expect(await current.textContent()).toContain('Administrator')
   await page.goBack()
-  await step(page, 'Network')
+  await waitForStep(page, 'Network')
 })
 
 test('rejects a wrong or expired token at its step', async ({ open }) => {
@@ -94,7 +94,7 @@ test('rejects a wrong or expired token at its step', async ({ open }) => {
   await next(page)
   await page.getByText('The token is wrong.').waitFor()
   expect(await page.getByText(/Trace id|initialAdminToken/).count()).toBe(0)
-  await step(page, 'One-time token')
+  await waitForStep(page, 'One-time token')
   const json = { error: 'initial_admin_token_expired', message: 'old', traceId: 'x'.repeat(16) }
   await page.route('**/setup/complete', (route) => route.fulfill({ status: 422, json }))
   await field(page, 'Token').fill('admin.expired')
@@ -111,7 +111,7 @@ test('a value that only the platform rejects returns the user to its step', asyn
   await next(page)
   await field(page, 'Token').fill(await setupToken(page, platform))
   await next(page)
-  await step(page, 'Administrator')
+  await waitForStep(page, 'Administrator')
   await expect.poll(() => field(page, 'E-mail').getAttribute('aria-invalid')).toBe('true')
 })
 
@@ -132,7 +132,7 @@ test('every step is accessible and responsive', async ({ open, platform }) => {
   await field(page, 'Token').fill(await setupToken(page, platform))
   await check('token')
   await next(page)
-  await step(page, 'Review')
+  await waitForStep(page, 'Review')
   await check('review')
 })
 
@@ -147,7 +147,7 @@ test('reviews the values, retries a lost response and removes its data', async (
   await field(page, 'Platform name').fill('Acme Works')
   for (const name of ['Network', 'Administrator', 'One-time token', 'Review']) {
     await next(page)
-    await step(page, name)
+    await waitForStep(page, name)
   }
   await page.route(
     '**/setup/complete',

@@ -85,9 +85,9 @@ test('a test event is signed with the secret and can be delivered again', async 
   await pollUntil(page, () => deliveries(page).allInnerTexts()).toEqual([
     expect.stringMatching(/platform\.webhook\.tested.*Delivered.*204 in \d+ ms/s),
   ])
-  const first = receiver.requests.find(isTestEvent)
-  const headers = Object.fromEntries(Object.entries(first?.headers ?? {}).map(([name, value]) => [name, String(value)]))
-  expect(new Webhook(secret).verify(String(first?.body), headers)).toMatchObject({ type: 'platform.webhook.tested' })
+  const event = receiver.requests.find(isTestEvent)
+  const headers = Object.fromEntries(Object.entries(event?.headers ?? {}).map(([name, value]) => [name, String(value)]))
+  expect(new Webhook(secret).verify(String(event?.body), headers)).toMatchObject({ type: 'platform.webhook.tested' })
   await click(page, 'Redeliver platform.webhook.tested')
   await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(2)
   const ids = receiver.requests.filter(isTestEvent).map((request) => request.headers['webhook-id'])
@@ -100,12 +100,12 @@ test('a test event is signed with the secret and can be delivered again', async 
   await details(page).getByText('also signed with the previous secret').waitFor()
   await click(page, 'Redeliver platform.webhook.tested')
   await expect.poll(() => receiver.requests.filter(isTestEvent).length).toBe(3)
-  const last = receiver.requests.findLast(isTestEvent)
+  const lastEvent = receiver.requests.findLast(isTestEvent)
   const signedHeaders = Object.fromEntries(
-    Object.entries(last?.headers ?? {}).map(([name, value]) => [name, String(value)]),
+    Object.entries(lastEvent?.headers ?? {}).map(([name, value]) => [name, String(value)]),
   )
   for (const each of [secret, rotatedSecret])
-    expect(new Webhook(each).verify(String(last?.body), signedHeaders)).toBeDefined()
+    expect(new Webhook(each).verify(String(lastEvent?.body), signedHeaders)).toBeDefined()
 })
 
 test('shows failed attempts; a webhook that the platform disabled can be enabled', async ({ newPage }) => {

@@ -7,7 +7,7 @@ import { errorsOf, waitForPage } from '../support/portal/open.ts'
 import { openState, pages, pathOf, type PageState, publicPages, stateLocator } from '../support/portal/pages.ts'
 import { slowHeartbeat } from '../support/portal/seed.ts'
 import { testOnOwnPlatform } from '../support/portal/test.ts'
-import { fillPassword, next, setupToken, step } from '../support/portal/wizard.ts'
+import { fillPassword, next, setupToken, waitForStep } from '../support/portal/wizard.ts'
 
 /** Payloads are displayed as plain text wherever they are stored or typed. A payload that executes is a page error. */
 
@@ -86,7 +86,7 @@ test('the setup wizard does not execute payloads', async ({ open, platform }) =>
   await next(page)
   for (const [name, fields] of wizardValues) {
     for (const text of payloads) {
-      await step(page, name)
+      await waitForStep(page, name)
       expect(await fillTextFields(page, text)).toBeGreaterThan(0)
       await next(page)
       await waitForPage(page)
@@ -96,7 +96,7 @@ test('the setup wizard does not execute payloads', async ({ open, platform }) =>
     if (name === 'One-time token') await field(page, 'Token').fill(token)
     await next(page)
   }
-  await step(page, 'Review')
+  await waitForStep(page, 'Review')
   expect(await page.getByText(script, { exact: true }).count()).toBe(1)
   expect(errorsOf(page).list()).toEqual([])
 })

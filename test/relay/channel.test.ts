@@ -49,11 +49,11 @@ test('without a channel, heartbeats follow every two seconds after a job', async
       broker.isReachable = false
     },
   })
-  const first = platform.addJob({ script: 'true' })
-  await platform.until(() => first.completion !== undefined)
-  const second = platform.addJob({ script: 'true' })
+  const firstJob = platform.addJob({ script: 'true' })
+  await platform.until(() => firstJob.completion !== undefined)
+  const secondJob = platform.addJob({ script: 'true' })
   // The time limit of this test is shorter than the regular interval of 30 s.
-  await platform.until(() => second.completion !== undefined)
+  await platform.until(() => secondJob.completion !== undefined)
 }, 25_000)
 
 test.for<[string, (topic: string) => (Buffer | string)[]]>([

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { listen, type ServerReply, startServer } from '../support/http-server.ts'
 import { missingPrograms } from '../support/installed-programs.ts'
 import { Program } from '../support/program.ts'
-import { certificates } from '../support/slapd.ts'
+import { createCertificates } from '../support/slapd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { RelayProcess, Stage, writeBundle } from './support/stage.ts'
 
@@ -45,8 +45,8 @@ test.for([
   expect(result.exitCode).toBe(exitCode)
 })
 
-const noProxy = missingPrograms('tinyproxy')
-test.skipIf(noProxy !== '')(`--check names what a proxy refuses${noProxy}`, async () => {
+const noProxyReason = missingPrograms('tinyproxy')
+test.skipIf(noProxyReason !== '')(`--check names what a proxy refuses${noProxyReason}`, async () => {
   const rules = ['Listen 127.0.0.1', 'Port 3129', 'BasicAuth user secret', 'ConnectPort 443']
   writeFileSync(join(folder, 'proxy.conf'), `${rules.join('\n')}\n`)
   await using proxy = new Program('tinyproxy', ['-d', '-c', join(folder, 'proxy.conf')], {
@@ -70,9 +70,9 @@ test.skipIf(noProxy !== '')(`--check names what a proxy refuses${noProxy}`, asyn
   }
 })
 
-const noTls = missingPrograms('openssl')
-test.skipIf(noTls !== '')(`--check tells an unknown authority from a wrong name${noTls}`, async () => {
-  const { cert, key } = await certificates(folder)
+const noTlsReason = missingPrograms('openssl')
+test.skipIf(noTlsReason !== '')(`--check tells an unknown authority from a wrong name${noTlsReason}`, async () => {
+  const { cert, key } = await createCertificates(folder)
   await using front = await listen(createServer({ cert, key }, (_, outgoing) => void outgoing.end()))
   const [, port] = front.host.split(':')
   const unknownAuthority = await check(['--server', `https://localhost:${port}`])

@@ -80,6 +80,6 @@ test('facts that are missing or invalid are omitted, and free space changes in s
   const free = (kib: number, kibBefore?: number) =>
     factsIn(`diskKiB=1000\nfreeKiB=${kib}`, kibBefore === undefined ? undefined : { rootDiskFreeBytes: kibBefore })
       .rootDiskFreeBytes
-  const first = free(524) ?? 0
-  expect([free(526, first), free(545, first), free(400, first)]).toEqual([first, first, 409_600])
+  const firstFree = free(524) ?? 0
+  expect([free(526, firstFree), free(545, firstFree), free(400, firstFree)]).toEqual([firstFree, firstFree, 409_600])
 })

@@ -171,7 +171,7 @@ test('a second relay needs its own token and its own state folder, which only it
   await stage.relay.writes(/Connected/)
   const key = join(stage.stateFolder, `${stage.token.split('.')[0]}.key.pem`)
   expect([stage.stateFolder, key].map((path) => statSync(path).mode & 0o777)).toEqual([0o700, 0o600])
-  const first = stage.relay
+  const firstRelay = stage.relay
   const otherState = stage.startRelay({ args: ['--state-dir', stage.file('other')] })
   expect(await otherState.exitCode).toBe(3)
   await otherState.writes(/enrollment_token_used/)
@@ -179,7 +179,7 @@ test('a second relay needs its own token and its own state folder, which only it
   expect(await sameState.exitCode).toBe(5)
   await sameState.writes(/Another relay/)
   await stage.platform.run({ script: 'true' })
-  await first.end('SIGKILL')
+  await firstRelay.end('SIGKILL')
 })
 
 test('reports a script that a kill ended as interrupted, and does not repeat it', async () => {
@@ -241,8 +241,8 @@ test('a new token enrolls the relay again in the same state folder', async () =>
   await stage.platform.run({ script: 'true' })
   await restartAfterKill({ PLAT_ENROLLMENT_TOKEN: stage.platform.issueToken() })
   await stage.platform.run({ script: 'true' })
-  const [first, second] = stage.platform.enrollments
-  expect(second?.publicKey.x).not.toBe(first?.publicKey.x)
+  const [firstEnrollment, secondEnrollment] = stage.platform.enrollments
+  expect(secondEnrollment?.publicKey.x).not.toBe(firstEnrollment?.publicKey.x)
 })
 
 test('SIGTERM ends the scripts, reports them as interrupted and sends a goodbye', async () => {

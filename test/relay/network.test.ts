@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { missingPrograms } from '../support/installed-programs.ts'
 import { listen } from '../support/http-server.ts'
 import { Program } from '../support/program.ts'
-import { certificates } from '../support/slapd.ts'
+import { createCertificates } from '../support/slapd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { canIsolate, IsolatedNetwork } from './support/network.ts'
 import { Stage } from './support/stage.ts'
@@ -78,7 +78,7 @@ test.skipIf(!canIsolate || skipReason !== '')(
   `plat reaches the platform only through its proxy, with credentials and a private authority${skipReason}`,
   async () => {
     await using folder = await temporaryFolder()
-    const { ca: _, ...pair } = await certificates(folder.path, `IP:${network.host}`)
+    const { ca: _, ...pair } = await createCertificates(folder.path, `IP:${network.host}`)
     const addresses: (string | undefined)[] = []
     const answer = JSON.stringify({ error: 'unauthenticated', message: 'No session.', traceId: '1' })
     const server = createServer(pair, ({ socket }, outgoing) => {

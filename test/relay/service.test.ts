@@ -25,7 +25,7 @@ const environment = {
 }
 
 // Creates an image without users. Commands with `--root` run as on a machine where systemd does not run.
-async function anImage() {
+async function newImage() {
   const folder = await temporaryFolder()
   const root = join(folder.path, 'root')
   mkdirSync(join(root, 'etc'), { recursive: true })
@@ -44,7 +44,7 @@ const install = ['install', '--server', 'https://platform.example.org', '--name'
 test.skipIf(!isRoot || reason !== '')(
   `install creates a service with two users, and uninstall leaves its state unless --purge${reason}`,
   async () => {
-    await using image = await anImage()
+    await using image = await newImage()
     const { run, inRoot } = image
     expect((await run(['status'])).exitCode).toBe(21)
     expect(await run(['install'])).toMatchObject({ exitCode: 2, text: expect.stringMatching(/Set --server, and PLAT/) })
@@ -122,7 +122,7 @@ test.skipIf(!isRoot || reason !== '').each([
 ] as const)(
   `systemd accepts the unit %s${reason}`,
   async (_, args, maxExposure) => {
-    await using image = await anImage()
+    await using image = await newImage()
     expect((await image.run([...install, ...args], environment)).exitCode).toBe(0)
     const unit = image.inRoot('etc/systemd/system/platform-relay.service')
     const text = readFileSync(unit, 'utf8')

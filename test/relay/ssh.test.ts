@@ -173,9 +173,9 @@ test.skipIf(!canMount).for<[string, (path: string) => Parameters<typeof startSta
   expect([job.output, job.completion?.exitCode]).toEqual([expect.stringContaining(`${disk.path}/`), 126])
 })
 
-const withSshd = missingPrograms('sshd', 'ssh', 'ssh-keygen')
+const noSshdReason = missingPrograms('sshd', 'ssh', 'ssh-keygen')
 
-describe.skipIf(withSshd).concurrent(`local and ssh nodes${withSshd}`, () => {
+describe.skipIf(noSshdReason).concurrent(`local and ssh nodes${noSshdReason}`, () => {
   let servers: AsyncDisposableStack
   let nodes: Stage
 

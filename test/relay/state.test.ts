@@ -67,8 +67,8 @@ test('a reopened journal has unfinished and finished jobs', () => {
   expect(reopenedJournal.unfinishedEntries()).toEqual([finishedEntry])
   reopenedJournal.append({ state: 'done', jobId: 'job_1', atMs: Date.now() })
   reopenedJournal.close()
-  const last = new Journal(path)
-  expect([last.has('job_1'), last.unfinishedEntries()]).toEqual([true, []])
+  const lastJournal = new Journal(path)
+  expect([lastJournal.has('job_1'), lastJournal.unfinishedEntries()]).toEqual([true, []])
 })
 
 test('forgets a rejected claim', () => {
@@ -300,8 +300,8 @@ test('numbers undelivered requests in sending order', () => {
   output.append('node', 'stdout', Buffer.from('second'))
   const sending = output.next()
   output.append('node', 'stdout', Buffer.from([0xff]))
-  const last = { nodeId: 'node', stream: 'stdout', data: '/w==', encoding: 'base64' }
-  expect(output.freeze()).toEqual([sending, { seq: 2, chunks: [last] }])
+  const lastChunk = { nodeId: 'node', stream: 'stdout', data: '/w==', encoding: 'base64' }
+  expect(output.freeze()).toEqual([sending, { seq: 2, chunks: [lastChunk] }])
   expect(output.next()).toBe(sending)
 })
 
@@ -364,7 +364,7 @@ test('reports scripts as isolated from the key with --run-as, or if no node is t
   const localNode = { id: 'node_1', config: { name: 'a', executor: 'local' as const } }
   const ssh = { id: 'node_2', config: { name: 'b', executor: 'ssh' as const, host: 'b' } }
   const isIsolated = (nodes: EnrolledNode[], runAs?: ScriptUser) => isolatesScripts({ nodes } as Identity, runAs)
-  const other = { ...relayUser(), isOther: true }
+  const otherUser = { ...relayUser(), isOther: true }
   expect([isIsolated([localNode]), isIsolated([ssh, localNode]), isIsolated([ssh])]).toEqual([false, false, true])
-  expect([isIsolated([localNode], other), isIsolated([ssh, localNode], other)]).toEqual([true, true])
+  expect([isIsolated([localNode], otherUser), isIsolated([ssh, localNode], otherUser)]).toEqual([true, true])
 })

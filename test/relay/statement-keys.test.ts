@@ -21,11 +21,11 @@ const frequentHeartbeats = { prepare: (platform: FakePlatform) => void (platform
 test('a relay learns the keys that follow its own, keeps them after a restart, and runs jobs that they sign', async () => {
   await using stage = await Stage.start(frequentHeartbeats)
   const { platform } = stage
-  const first = platform.signer
+  const firstSigner = platform.signer
   expect((await platform.run({ script: 'true' })).completion?.outcome).toBe('exited')
-  const [second, third] = [newSigner('second'), newSigner('third')]
-  platform.signer = third
-  platform.statementKeys = [introduce(first, second), introduce(second, third)]
+  const [secondSigner, thirdSigner] = [newSigner('second'), newSigner('third')]
+  platform.signer = thirdSigner
+  platform.statementKeys = [introduce(firstSigner, secondSigner), introduce(secondSigner, thirdSigner)]
   const isLearned = () => platform.heartbeats.at(-1)?.statementKey === 'third'
   platform.addJob({ script: 'true' })
   await platform.until(isLearned)

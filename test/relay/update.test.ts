@@ -74,7 +74,7 @@ test.each([
   ['2.0.0', '1.10.3', true],
   ['1.9.0', '1.10.0', false],
   ['1.9.0', '1.9.0', false],
-])('%s is newer than %s: %s', (version, other, expected) => expect(isNewer(version, other)).toBe(expected))
+])('%s is newer than %s: %s', (version, oldVersion, expected) => expect(isNewer(version, oldVersion)).toBe(expected))
 
 test('a relay updates itself when no script runs, without signing off, and keeps the file that was started', async () => {
   await using site = await Site.open()

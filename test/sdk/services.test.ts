@@ -55,11 +55,11 @@ test('rejects a missing service, and a second registration of a token', () => {
 })
 
 test('distinguishes tokens with the same name', () => {
-  const other = token<{ hour: number }>('clock')
+  const otherToken = token<{ hour: number }>('clock')
   const services = provideServices((collection) =>
-    collection.addSingleton(Clock, () => ({ hour: 1 })).addSingleton(other, () => ({ hour: 2 })),
+    collection.addSingleton(Clock, () => ({ hour: 1 })).addSingleton(otherToken, () => ({ hour: 2 })),
   )
-  expect([services.get(Clock).hour, services.get(other).hour]).toEqual([1, 2])
+  expect([services.get(Clock).hour, services.get(otherToken).hour]).toEqual([1, 2])
 })
 
 test('accepts registrations in configureServices only', async () => {

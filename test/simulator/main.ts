@@ -40,8 +40,8 @@ const outputs = (): [name: string, value: string][] => [
 ]
 
 const relativePath = (path: string): string => {
-  const fromHere = relative('', path)
-  return fromHere.startsWith('..') ? path : fromHere
+  const relativePath = relative('', path)
+  return relativePath.startsWith('..') ? path : relativePath
 }
 
 async function run(options: Options): Promise<void> {

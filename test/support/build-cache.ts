@@ -56,8 +56,8 @@ export async function buildOnce<Built>(name: string, changedBy: string, build: (
   const draft = join(folder, `${randomUUID()}.draft`)
   await writeFile(draft, serialize(newBuild))
   await rename(draft, join(folder, file))
-  const outdatedFiles = (await readdir(folder)).filter((other) => other.startsWith(`${name}-`) && other !== file)
-  await Promise.all(outdatedFiles.map((other) => rm(join(folder, other), { force: true })))
+  const outdatedFiles = (await readdir(folder)).filter((entry) => entry.startsWith(`${name}-`) && entry !== file)
+  await Promise.all(outdatedFiles.map((entry) => rm(join(folder, entry), { force: true })))
   return newBuild
 }
 

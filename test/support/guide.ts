@@ -36,11 +36,11 @@ function changeOf(file: string, content: string): Step {
 function commandsOf(terminal: string, lines: readonly string[]): Step[] {
   const steps: (Step & { kind: 'command' })[] = []
   for (const line of lines) {
-    const last = steps.at(-1)
+    const lastStep = steps.at(-1)
     if (line.startsWith('$ ')) steps.push({ kind: 'command', terminal, command: line.slice(2), shown: [] })
-    else if (last === undefined) steps.push({ kind: 'command', terminal, command: undefined, shown: [line] })
-    else if (last.command !== undefined && !isComplete(last.command)) last.command += `\n${line}`
-    else last.shown.push(line)
+    else if (lastStep === undefined) steps.push({ kind: 'command', terminal, command: undefined, shown: [line] })
+    else if (lastStep.command !== undefined && !isComplete(lastStep.command)) lastStep.command += `\n${line}`
+    else lastStep.shown.push(line)
   }
   return steps
 }

@@ -20,7 +20,7 @@ export const ownEnvironment = Object.fromEntries(
 )
 
 /** Short tests start one function thread instead of the default of two: each thread loads all functions. */
-const ofShortTests = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
+const shortTestSettings = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
 export const options = { username: 'ada', password: 'correct horse battery' }
 
@@ -74,7 +74,7 @@ export class PlatformProcess implements AsyncDisposable {
       PLAT_OUTBOX_RETRY_SECONDS: '2',
       PLAT_LOG_LEVEL: 'warn',
       PLAT_VALIDATE_RESPONSES: '1',
-      ...ofShortTests,
+      ...shortTestSettings,
       ...settings,
     }
     await using starting = new AsyncDisposableStack()

@@ -19,7 +19,7 @@ export interface Certificates {
   key: string
 }
 
-export async function certificates(folder: string, altName = 'DNS:localhost', days = 1): Promise<Certificates> {
+export async function createCertificates(folder: string, altName = 'DNS:localhost', days = 1): Promise<Certificates> {
   const file = (name: string) => join(folder, name)
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
   const ca = ['-x509', '-days', '1', '-subj', '/CN=Test authority', '-keyout', file('ca.key'), '-out', file('ca.pem')]
@@ -87,7 +87,7 @@ const base = [
 export async function startSlapd({ plain, secure }: { plain: number; secure: number }, entries: readonly string[]) {
   await using starting = new AsyncDisposableStack()
   const folder = starting.use(await temporaryFolder()).path
-  const { ca } = await certificates(folder)
+  const { ca } = await createCertificates(folder)
   await mkdir(join(folder, 'data'))
   await writeFile(join(folder, 'slapd.conf'), configuration(folder))
   await writeFile(join(folder, 'entries.ldif'), [...base, ...entries].join('\n\n'))

@@ -3,13 +3,13 @@ import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import { pipeline } from 'node:stream/promises'
 import { listen } from './http-server.ts'
-import { certificates } from './slapd.ts'
+import { createCertificates } from './slapd.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** Starts a TLS proxy at `https://localhost:<port>` with an untrusted certificate. Keeps all headers, even `Host`. */
 export async function startTlsFront(target: string) {
   await using folder = await temporaryFolder()
-  const { cert, key } = await certificates(folder.path)
+  const { cert, key } = await createCertificates(folder.path)
   const { hostname, port } = new URL(target)
   const forward = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { method, url: path, headers } = incoming

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey } from 'node:crypto'
 import { SignJWT } from 'jose'
 import type { RegistryGuard } from './docker-registry.ts'
 import { startServer } from './http-server.ts'
-import { certificates } from './slapd.ts'
+import { createCertificates } from './slapd.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const issuer = 'tests'
@@ -21,7 +21,7 @@ const base32 = (bytes: Buffer): string =>
 /** Issues tokens for docker-registry to `ada` with the password `correct horse battery`. */
 export async function startTokenServer() {
   await using folder = await temporaryFolder()
-  const { cert, key: keyPem } = await certificates(folder.path)
+  const { cert, key: keyPem } = await createCertificates(folder.path)
   const key = createPrivateKey(keyPem)
   const kid = fingerprint(createPublicKey(key).export({ type: 'spki', format: 'der' }))
   const grantedScopes: string[][] = []

@@ -169,7 +169,7 @@ test('a cluster is removed or gets jobs, never both', () =>
     async (scheduler, count) => {
       const caller = await newCaller()
       const { organisationId } = caller
-      const other = await Cluster.register(caller, { name: 'stays', type: 'Hypervisor' })
+      const otherCluster = await Cluster.register(caller, { name: 'stays', type: 'Hypervisor' })
       const enrolled = await enrolledCluster(caller)
       const { id } = enrolled.cluster
       const jobId = await dispatchedJob(caller, enrolled)
@@ -178,7 +178,7 @@ test('a cluster is removed or gets jobs, never both', () =>
         remove,
         () => runJob(enrolled, jobId).then(remove),
         async () => {
-          const { batchId } = await Batch.submit(caller, { jobs: [scriptJob(other.id), scriptJob(id)] })
+          const { batchId } = await Batch.submit(caller, { jobs: [scriptJob(otherCluster.id), scriptJob(id)] })
           await advanceBatch({ organisationId, batchId })
         },
         () => Job.submit(caller, scriptJob(id)),

@@ -39,7 +39,7 @@ interface Sample {
   loopDelayMs: number
 }
 
-async function sample({ url, dataDir }: PlatformProcess, startMs: number): Promise<Sample> {
+async function takeSample({ url, dataDir }: PlatformProcess, startMs: number): Promise<Sample> {
   const { processId } = await readRuntimeFile(dataDir)
   const metrics = await (await fetch(`${url}/metrics`)).text()
   const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1])
@@ -96,7 +96,7 @@ test('memory, descriptors and latency stay constant under load, and an idle plat
   const { platform, stats } = load
   if (!isShort) await Promise.all([load.begin()(), fillCaches(platform)])
   const startMs = performance.now()
-  const baseline = await sample(platform, startMs)
+  const baseline = await takeSample(platform, startMs)
   const faults = await storeFaultsOf(platform)
   await faults.set({ ...faultSettings, seed })
   const stop = load.begin()
@@ -104,7 +104,7 @@ test('memory, descriptors and latency stay constant under load, and an idle plat
   const endMs = startMs + amount((warmUpMinutes + measuredMinutes) * 60_000, 3000)
   while (performance.now() < endMs) {
     await delay(amount(sampleIntervalMs, 1000))
-    samples.push(await sample(platform, startMs))
+    samples.push(await takeSample(platform, startMs))
     if (samples.length % 12 === 0) print(`${stats.calls} calls, ${JSON.stringify(samples.at(-1))}`)
   }
   await stop()
@@ -134,7 +134,7 @@ async function claimIdle({ platform, api, relay, targets }: Load, baseline: Samp
   claimAll('clusters that can be removed', successfulRemovals.length, 2)
   const isIdle = ({ descriptors }: Sample) => descriptors - baseline.descriptors <= descriptorTolerance
   let last = baseline
-  await waitFor('the process is idle', async () => isIdle((last = await sample(platform, 0))), 90).catch(
+  await waitFor('the process is idle', async () => isIdle((last = await takeSample(platform, 0))), 90).catch(
     () => undefined,
   )
   claimAtMost('additional files and sockets', Math.max(0, last.descriptors - baseline.descriptors), descriptorTolerance)

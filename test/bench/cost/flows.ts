@@ -106,14 +106,14 @@ async function recordIdleRelay(recorder: Recorder, { accessToken }: Tenant): Pro
       await recorder.request('relay', await heartbeatRequest(relay, { channel }))
     }
   }
-  const perHour = 3_600_000 / heartbeatMs
+  const heartbeatsPerHour = 3_600_000 / heartbeatMs
   await heartbeats(warmUpHeartbeats, heartbeatMs)
-  await recorder.measure('an hour of an idle relay without a channel', () => heartbeats(perHour, heartbeatMs))
+  await recorder.measure('an hour of an idle relay without a channel', () => heartbeats(heartbeatsPerHour, heartbeatMs))
   const channel = { relayId: relay.relayId, clientId: relay.relayId, session: 'one', version: 1, isOpen: true }
   await recordChannelEvent({ ...channel, atMs: now() })
   const perHourWithChannel = 3_600_000 / channelHeartbeatMs
   await recorder.measure('an hour of an idle relay', () => heartbeats(perHourWithChannel, channelHeartbeatMs, 'open'))
-  shiftClock(-heartbeatMs * (warmUpHeartbeats + perHour) - channelHeartbeatMs * perHourWithChannel)
+  shiftClock(-heartbeatMs * (warmUpHeartbeats + heartbeatsPerHour) - channelHeartbeatMs * perHourWithChannel)
 }
 
 async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: string): Promise<void> {

@@ -28,10 +28,10 @@ export async function measureUnits(): Promise<void> {
   await recordFlows(recorder, tenant, environment.webhookReceiver.host)
   const emptyTableBytes = await storedBytes()
   for (let index = 0; index < storedClusters; index++) await newRecordedRelay(recorder, tenant.accessToken)
-  const withClusters = await storedBytes()
+  const bytesWithClusters = await storedBytes()
   await recordJobs(recorder, tenant, batchJobs)
-  const cluster = (withClusters - emptyTableBytes) / storedClusters
-  const batchJob = ((await storedBytes()) - withClusters) / batchJobs - cluster
+  const cluster = (bytesWithClusters - emptyTableBytes) / storedClusters
+  const batchJob = ((await storedBytes()) - bytesWithClusters) / batchJobs - cluster
   const units: Units = {
     measuredAt: new Date().toISOString().slice(0, 10),
     commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),

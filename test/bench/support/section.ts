@@ -13,7 +13,7 @@ export const atMost = (name: string, measured: number, limit: number): Goal => (
   isTarget: false,
 })
 
-export const target = (goal: Goal): Goal => ({ ...goal, isTarget: true })
+export const asTarget = (goal: Goal): Goal => ({ ...goal, isTarget: true })
 
 export const isMet = ({ measured, limit }: Goal): boolean => measured <= limit
 

@@ -53,7 +53,7 @@ describe('administrators cannot exceed their own rights', () => {
     'tenant OrgAdmin': () => createColleague(tenant.caller, 'OrgAdmin'),
     'platform administrator': async () => platform,
   }
-  const ofOrgAdmins: [string, string, Attempt][] = [
+  const orgAdminAttempts: [string, string, Attempt][] = [
     [
       'create a PlatformAdmin',
       'role_not_grantable',
@@ -73,7 +73,7 @@ describe('administrators cannot exceed their own rights', () => {
       },
     ],
   ]
-  const onPlatformAdmins: [string, Attempt][] = [
+  const adminAttempts: [string, Attempt][] = [
     ['reset the password of', ({ caller }) => UserAdmin.update(caller, platform.id, newPassword)],
     ['change the roles of', ({ caller }) => UserAdmin.update(caller, platform.id, { roles: ['Viewer'] })],
     ['change the e-mail of', ({ caller }) => UserAdmin.update(caller, platform.id, { email: 'mine@example.com' })],
@@ -82,9 +82,9 @@ describe('administrators cannot exceed their own rights', () => {
     ['remove', ({ caller }) => UserAdmin.remove(caller, platform.id)],
   ]
   const attempts: (readonly [keyof typeof newAdministrators, string, string, Attempt])[] = [
-    ...ofOrgAdmins.map((row) => ['platform OrgAdmin' as const, ...row] as const),
-    ...ofOrgAdmins.map((row) => ['tenant OrgAdmin' as const, ...row] as const),
-    ...onPlatformAdmins.map(
+    ...orgAdminAttempts.map((row) => ['platform OrgAdmin' as const, ...row] as const),
+    ...orgAdminAttempts.map((row) => ['tenant OrgAdmin' as const, ...row] as const),
+    ...adminAttempts.map(
       ([action, attempt]) =>
         ['platform OrgAdmin' as const, `${action} a platform administrator`, 'forbidden', attempt] as const,
     ),

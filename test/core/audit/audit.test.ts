@@ -203,8 +203,8 @@ test('a query with several filters stops reading when the shortest range ends', 
     { index: 'gsi1', pk: actorPk },
     { index: 'gsi3', pk: resourcePk },
   ] as const
-  for (const both of [ranges, ranges.toReversed()]) {
-    const { result, usage } = await measureUsage(() => pageOfAll(both, { page: 1, pageSize: 10 }))
+  for (const order of [ranges, ranges.toReversed()]) {
+    const { result, usage } = await measureUsage(() => pageOfAll(order, { page: 1, pageSize: 10 }))
     expect([result.keys.map(({ id }) => id), result.totalCount]).toEqual([ids.slice(-1), 1])
     expect(usage.calls).toEqual(['Query', 'Query'])
   }

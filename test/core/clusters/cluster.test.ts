@@ -215,7 +215,7 @@ const present: Presence = {
   nodesOnline: 2,
 }
 const after = (seconds: number) => present.lastSeenAtMs + seconds * 1000
-const every = (heartbeatSeconds: number) => ({ heartbeatSeconds, channelHeartbeatSeconds: 300, brokerStartedAtMs: 0 })
+const timing = (heartbeatSeconds: number) => ({ heartbeatSeconds, channelHeartbeatSeconds: 300, brokerStartedAtMs: 0 })
 
 test.each([
   ['no enrolled relay', { relayId: undefined }, 0, 'Pending'],
@@ -229,18 +229,18 @@ test.each([
   ['a relay that said goodbye', { saidGoodbye: true }, 0, 'Offline'],
   ['the first heartbeat after Offline', { isSteady: false }, 0, 'Offline'],
 ] as const)('a cluster with %s is %4$s', (_, change, seconds, status) => {
-  expect(clusterStatus(withSilence({ ...present, ...change }, every(30)), after(seconds))).toBe(status)
+  expect(clusterStatus(withSilence({ ...present, ...change }, timing(30)), after(seconds))).toBe(status)
 })
 
 test('a short heartbeat interval has a grace period of 20 s before Offline', () => {
-  expect([22, 23].map((seconds) => clusterStatus(withSilence(present, every(1)), after(seconds)))).toEqual([
+  expect([22, 23].map((seconds) => clusterStatus(withSilence(present, timing(1)), after(seconds)))).toEqual([
     'Healthy',
     'Offline',
   ])
 })
 
 test('a silent relay becomes Stale and Disconnected, and nodes of an Offline cluster are Unknown', () => {
-  const statuses = [80, 81, 121].map((seconds) => relayStatus(withSilence(present, every(30)), after(seconds)))
+  const statuses = [80, 81, 121].map((seconds) => relayStatus(withSilence(present, timing(30)), after(seconds)))
   expect(statuses).toEqual(['Connected', 'Stale', 'Disconnected'])
   expect(nodeStatus('Online', 'Offline')).toBe('Unknown')
   expect(nodeStatus('Offline', 'Degraded')).toBe('Offline')
@@ -264,7 +264,7 @@ test.each([1, 10, 30, 60, 900])(
 )
 
 test('the sweep schedules another check only while silence can change the status', () => {
-  const silentPresence = withSilence(present, every(30))
+  const silentPresence = withSilence(present, timing(30))
   expect(nextCheckAfterSweep(silentPresence, after(81))).toBe(after(120) + 1)
   expect(nextCheckAfterSweep(silentPresence, after(121))).toBeUndefined()
   expect(nextCheckAfterSweep({ ...silentPresence, saidGoodbye: true }, after(1))).toBeUndefined()

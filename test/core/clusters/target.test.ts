@@ -49,12 +49,12 @@ test('resolves each kind of target to the clusters of the organisation, newest f
   const { caller, ids } = await fleet()
   const [firstId = '', , lastId = ''] = ids
   const { cluster } = await enrolledCluster(caller)
-  const everything = [cluster.id, ...ids.toReversed()]
+  const allIds = [cluster.id, ...ids.toReversed()]
   for (const [target, expected] of [
-    [{ all: true }, everything],
+    [{ all: true }, allIds],
     [prod, [lastId, firstId]],
     [{ clusterIds: [firstId, lastId, firstId] }, [firstId, lastId]],
-    [await filterTarget(caller, {}), everything],
+    [await filterTarget(caller, {}), allIds],
     [await filterTarget(caller, { status: 'Healthy', type: 'Hypervisor' }), [cluster.id]],
     [await filterTarget(caller, { selector: 'env', search: 'PROD-0' }), [firstId]],
     [{ selector: 'none' }, []],

@@ -287,10 +287,10 @@ const noJobs = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
 
 const advanceBuckets = (count = 1): void => advanceClock(bucketAt(now()) + count * bucketMs + bucketMs / 2 - now())
 
-const points = async (caller: Caller, hours = 24) => (await readHistory(caller, hours)).points
+const readPoints = async (caller: Caller, hours = 24) => (await readHistory(caller, hours)).points
 const clusterCounts = async (caller: Caller, hours?: number) =>
-  (await points(caller, hours)).map(({ clusters }) => clusters?.byStatus)
-const jobCounts = async (caller: Caller, hours?: number) => (await points(caller, hours)).map(({ jobs }) => jobs)
+  (await readPoints(caller, hours)).map(({ clusters }) => clusters?.byStatus)
+const jobCounts = async (caller: Caller, hours?: number) => (await readPoints(caller, hours)).map(({ jobs }) => jobs)
 const register = (caller: Caller, name: string) => Cluster.register(caller, { name, type: 'Hypervisor' })
 const project = async (organisationId: string) =>
   historyProjection.beforeCommit?.(organisationId, await pendingRecords(organisationId))
@@ -458,7 +458,7 @@ test('a longer interval sums the jobs of its buckets and uses their last snapsho
     advanceBuckets()
   }
   advanceClock(4 * hourMs)
-  const lastPoints = (await points(caller, 720)).slice(-2)
+  const lastPoints = (await readPoints(caller, 720)).slice(-2)
   expect(lastPoints.map(({ jobs }) => jobs?.submitted)).toEqual([3, 0])
   expect(lastPoints.map(({ clusters }) => clusters?.byStatus.Pending)).toEqual([3, 3])
 })

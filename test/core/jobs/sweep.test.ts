@@ -341,8 +341,8 @@ test('hides the jobs of a removed cluster before the sweep purges them', async (
       expect([page, totalCount]).toEqual([page, 2])
     }
   }
-  const ofCluster = { clusterId: removedCluster.cluster.id, page: 1, pageSize: 100 }
-  expect(await list(caller, ofCluster)).toMatchObject({ items: [], totalCount: 0 })
+  const clusterQuery = { clusterId: removedCluster.cluster.id, page: 1, pageSize: 100 }
+  expect(await list(caller, clusterQuery)).toMatchObject({ items: [], totalCount: 0 })
   for (let round = 0; round < 4; round++) {
     await sweep()
     advanceClock(31_000)
@@ -384,17 +384,17 @@ test('a sweep purges for a limited time, and the next one continues with the old
     advanceClock(10)
   }
   freezeClock()
-  const counts = async () => (await Promise.all(clusterIds.map(countJobs))).toSorted((a, b) => a - b)
+  const readCounts = async () => (await Promise.all(clusterIds.map(countJobs))).toSorted((a, b) => a - b)
   using _ = onStoreCall({
     after: async (call) => {
       if (isJobQuery(call, clusterIds)) advanceClock(6000)
     },
   })
   await sweep()
-  expect(await counts()).toEqual([10, 10, 10, 60])
+  expect(await readCounts()).toEqual([10, 10, 10, 60])
   advanceClock(2000)
   await sweep()
-  expect(await counts()).toEqual([0, 0, 10, 10])
+  expect(await readCounts()).toEqual([0, 0, 10, 10])
 })
 
 test('removes purged jobs from lists and totals, and keeps jobs of other clusters', async () => {

@@ -174,7 +174,7 @@ test('accepts or rejects manifests with random values and random bytes', () => {
 })
 
 /** The problems that a JSON schema can express. */
-const inSchema = / (?:unrecognized_keys|invalid_format|invalid_value|too_small)$/
+const schemaError = / (?:unrecognized_keys|invalid_format|invalid_value|too_small)$/
 
 test('agrees with the published JSON schema', () => {
   const ajv = new Ajv.default({ strict: true, allErrors: true })
@@ -187,7 +187,7 @@ test('agrees with the published JSON schema', () => {
     { ...fullManifest, metdata: 1 },
     ...invalidMetadata.filter(([change]) => change.id !== 'catalog').map(([change]) => metadata(change)),
     ...invalidSpecs
-      .filter(([, ...codes]) => codes.every((code) => inSchema.test(code)))
+      .filter(([, ...codes]) => codes.every((code) => schemaError.test(code)))
       .map(([change]) => spec(change)),
     metadata({ description: undefined }),
     spec({ apiBasePath: '/api/modules' }),

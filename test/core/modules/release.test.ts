@@ -43,8 +43,8 @@ describe('resolving a release', () => {
     const content = JSON.stringify(writtenManifest(id, '1.0.0', {}, { name: 'Folder' }))
     const files = [{ path: '/app/module.json', content }]
     const config = { WorkingDir: '/app' }
-    const inFolder = await registry.push(id, { config, files, manifest: false, tags: ['folder'] })
-    expect((await resolve(inFolder.reference)).manifest.metadata.name).toBe('Folder')
+    const folderImage = await registry.push(id, { config, files, manifest: false, tags: ['folder'] })
+    expect((await resolve(folderImage.reference)).manifest.metadata.name).toBe('Folder')
     const fullImage = await registry.push(id, { config, files, tags: ['both'] })
     expect((await resolve(fullImage.reference)).manifest.metadata.name).toBe(`Module ${id}`)
     const bareImage = await registry.push(id, { files, manifest: false, tags: ['elsewhere'] })

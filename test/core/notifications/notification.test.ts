@@ -82,12 +82,12 @@ test('notifies the submitter of a failed job, and of a batch instead of its jobs
     await commitAndDrain(organisationId, ...effects)
     return (await listNotifications(operator)).items[0]
   }
-  const ofBatch = jobFailedEffect(userId, { batchId: newId('batch') })
+  const batchEffect = jobFailedEffect(userId, { batchId: newId('batch') })
   const [clusterId = ''] = await storeClusters(operator, 1)
   const { id: jobId } = await Job.submit(operator, { clusterId, type: 'InvokeScript', payload: { script: 'df -h' } })
   const titledEffect = jobFailedEffect(userId, { jobId, clusterId })
   expect(await newestAfter(titledEffect)).toMatchObject({ title: `Job “df -h” failed on ${clusterId}` })
-  expect(await newestAfter(jobFailedEffect(userId), ofBatch)).toMatchObject({
+  expect(await newestAfter(jobFailedEffect(userId), batchEffect)).toMatchObject({
     type: 'JobFailed',
     title: 'A job failed',
     severity: 'warning',

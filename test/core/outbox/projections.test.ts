@@ -45,7 +45,7 @@ const listQuarantined = async (organisationId: string) => {
 }
 
 const numbers = (entries: { seq: number }[]): number[] => entries.map(({ seq }) => seq)
-const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1)
 
 function shuffled<Item>(list: readonly Item[], seed: number): Item[] {
   let state = seed
@@ -64,7 +64,7 @@ test.each(isLong ? [1, 2, 3] : [1])(
   'projects each record once despite duplicate, reordered and late messages and concurrent drains (seed %i)',
   async (seed) => {
     const callers = [await newCaller(), await newCaller()]
-    const changes = callers.flatMap((caller) => upTo(60).map((number) => ({ caller, number })))
+    const changes = callers.flatMap((caller) => range(60).map((number) => ({ caller, number })))
     const counters = callers.map(({ organisationId }) => countingProjection(organisationId))
     const messages: string[] = []
     for (const { caller, number } of shuffled(changes, seed)) {
@@ -78,9 +78,9 @@ test.each(isLong ? [1, 2, 3] : [1])(
     }
     const arriving = shuffled([...messages, ...messages.slice(0, messages.length / 5)], seed + 1)
     const lateRecords = arriving.splice(0, arriving.length / 5)
-    const batches = upTo(Math.ceil(arriving.length / 10)).map((part) => arriving.slice(part * 10 - 10, part * 10))
+    const batches = range(Math.ceil(arriving.length / 10)).map((part) => arriving.slice(part * 10 - 10, part * 10))
     const drains = callers.flatMap(({ organisationId }, index) =>
-      upTo(3).map(() => runProjections(organisationId, [...projections, counters[index]!.projection])),
+      range(3).map(() => runProjections(organisationId, [...projections, counters[index]!.projection])),
     )
     const [responses] = await Promise.all([
       Promise.all(batches.map((bodies) => consumeEvents(sqsEvent(bodies)))),
@@ -90,7 +90,7 @@ test.each(isLong ? [1, 2, 3] : [1])(
     expect(responses.flatMap(({ batchItemFailures }) => batchItemFailures)).toEqual([])
     for (const caller of callers) {
       const entries = await auditEntries(caller)
-      expect(numbers(entries)).toEqual(upTo(60))
+      expect(numbers(entries)).toEqual(range(60))
       expect(new Set(entries.map(({ resource }) => resource)).size).toBe(60)
       expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 60 })
       expect(await unreadCount(caller)).toBe(20)
@@ -105,13 +105,13 @@ test('writes are made once by concurrent drains; preparation runs at least once'
   const caller = await newCaller()
   const { organisationId } = caller
   const { projection, prepared, count } = countingProjection(organisationId)
-  const commits = upTo(50).map((number) => commitEffects(caller, auditEffect('test.change', `resource ${number}`)))
-  const drains = upTo(5).map(() => runProjections(organisationId, [...projections, projection]))
+  const commits = range(50).map((number) => commitEffects(caller, auditEffect('test.change', `resource ${number}`)))
+  const drains = range(5).map(() => runProjections(organisationId, [...projections, projection]))
   await Promise.all([...commits, ...drains])
   await runProjections(organisationId, [...projections, projection])
   expect(await count()).toBe(50)
   expect(prepared.size).toBe(50)
-  expect(numbers(await auditEntries(caller))).toEqual(upTo(50))
+  expect(numbers(await auditEntries(caller))).toEqual(range(50))
 })
 
 test('a drain that crashes before its transaction is repeated without duplicates', async () => {
@@ -187,7 +187,7 @@ test.each([
 test('a record that one projection rejects is projected by the others and quarantined', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
-  const effects = upTo(30).map((number) => auditEffect('test.change', `resource ${number}`))
+  const effects = range(30).map((number) => auditEffect('test.change', `resource ${number}`))
   await outbox.writeOutboxRecords(caller, effects)
   const brokenProjection: Projection = {
     name: 'broken',
@@ -199,7 +199,7 @@ test('a record that one projection rejects is projected by the others and quaran
   const lines = await captureLog(() => runProjections(organisationId, [...projections, brokenProjection]))
   expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
   const entries = await auditEntries(caller)
-  expect(numbers(entries)).toEqual(upTo(30))
+  expect(numbers(entries)).toEqual(range(30))
   expect(entries.map(({ resource }) => resource)).toContain('resource 7')
   expect(await pendingRecords(organisationId)).toEqual([])
   expect(await listQuarantined(organisationId)).toHaveLength(1)

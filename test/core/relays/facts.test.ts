@@ -52,8 +52,8 @@ test('facts are asked for and stored once per hash; nodes and labels show them',
 test('facts of 2,000 nodes that are as long as possible fit into the store', async () => {
   const names = Array.from({ length: 2000 }, (_, index) => `node-${index}`)
   const { caller, enrolled } = await callerWithCluster(names)
-  const random = () => crypto.randomUUID() + crypto.randomUUID()
-  const nodes = enrolled.relay.nodes.map(({ id }) => ({ id, os: random(), osVersion: random(), kernel: random() }))
+  const noise = () => crypto.randomUUID() + crypto.randomUUID()
+  const nodes = enrolled.relay.nodes.map(({ id }) => ({ id, os: noise(), osVersion: noise(), kernel: noise() }))
   await beat(enrolled, { factsHash: '00000001', facts: { relayVersion: '1', custom: {}, nodes } })
   const storedNodes = (await Cluster.read(caller, enrolled.cluster.id)).nodes
   expect(storedNodes).toHaveLength(2000)

@@ -81,7 +81,7 @@ async function newFleet(size: number, settings: object = {}) {
   }
 }
 
-const counts = async ({ read }: { read: () => ReturnType<typeof Update.read> }) => (await read()).counts
+const readCounts = async ({ read }: { read: () => ReturnType<typeof Update.read> }) => (await read()).counts
 
 test('canaries complete first, then groups follow, and relays that are offline wait', async () => {
   const fleet = await newFleet(5, { canary: 1, maxConcurrent: 2 })
@@ -101,7 +101,7 @@ test('canaries complete first, then groups follow, and relays that are offline w
   await Promise.all([report(canary!, 'completed'), report(canary!, 'completed')].map((each) => each.catch(() => {})))
   expect((await canary!.beat()).update).toBeUndefined()
   await Promise.all([sweep(), sweep(), sweep()])
-  expect(await counts(fleet)).toEqual({ pending: 2, offered: 2, completed: 1, rolledBack: 0, skipped: 0 })
+  expect(await readCounts(fleet)).toEqual({ pending: 2, offered: 2, completed: 1, rolledBack: 0, skipped: 0 })
   for (const _ of [1, 2]) {
     for (const site of await offered(onlineSites)) await report(site, 'completed')
     await sweep()
@@ -191,7 +191,7 @@ test('a cancellation that is interrupted fails until its offers are withdrawn, b
   const fleet = await newFleet(2)
   runBefore(/^TransactWrite/, () => Update.cancel(fleet.caller, fleet.id))
   await fleet.sweep()
-  expect(await counts(fleet)).toMatchObject({ pending: 2, offered: 0 })
+  expect(await readCounts(fleet)).toMatchObject({ pending: 2, offered: 0 })
 
   const otherFleet = await newFleet(2)
   await otherFleet.sweep()
@@ -217,7 +217,7 @@ test('removed clusters are skipped, and a relay that enrolls again is offered th
   const relayOfSite = await replacedSite!.rejoin()
   expect((await relayOfSite.beat()).update).toBeUndefined()
   await fleet.sweep()
-  expect(await counts(fleet)).toMatchObject({ pending: 0, offered: 2, skipped: 1 })
+  expect(await readCounts(fleet)).toMatchObject({ pending: 0, offered: 2, skipped: 1 })
   await fleet.report(relayOfSite, 'completed')
   const waitingSite = fleet.sites.find(({ id }) => id !== removedSite!.id && id !== replacedSite!.id)
   await Cluster.remove(fleet.caller, waitingSite!.id)

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import { afterAll } from 'vitest'
 import { freePorts } from '../../support/free-ports.ts'
-import { certificates, type Certificates } from '../../support/slapd.ts'
+import { createCertificates, type Certificates } from '../../support/slapd.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 /** Directories on loopback. Import this file before core: core reads the allowed addresses when it is imported. */
@@ -38,7 +38,7 @@ process.env['PLAT_OUTBOUND_ALLOW'] = reachable.flatMap((port) => [`localhost:${p
 /** Creates certificates of an authority other than that of slapd. */
 export async function ownCertificates(): Promise<Certificates> {
   await using folder = await temporaryFolder()
-  return await certificates(folder.path)
+  return await createCertificates(folder.path)
 }
 
 export function inTls(socket: Socket, { cert, key }: Certificates): TLSSocket {

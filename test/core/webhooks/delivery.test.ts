@@ -37,7 +37,7 @@ beforeAll(() => bootstrapPlatform())
 const hourMs = 3_600_000
 const newEvents = (count: number) => Array.from({ length: count }, () => newEvent())
 
-async function subscription() {
+async function newSubscription() {
   const [caller, receiver] = [await newCaller(), newReceiver()]
   return { caller, receiver, ...(await subscribe(caller, receiver)) }
 }
@@ -46,7 +46,7 @@ const stateOf = async (caller: Caller, webhookId: string) =>
   (await deliveriesOf(caller, webhookId)).map(({ status, attempts }) => [status, attempts.length])
 
 test('repeats an unrecorded attempt with the same id once the lease has expired', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   await publishEvents(caller, newEvent())
   await expect(drainDeliveries(reference)).rejects.toThrow('webhook.attempted')
   expect(await deliveriesOf(caller, id)).toMatchObject([{ status: 'Pending', attempts: [] }])
@@ -64,7 +64,7 @@ test('repeats an unrecorded attempt with the same id once the lease has expired'
 })
 
 test('does not send pending events of jobs of a removed cluster, but sends those of others', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   const { cluster: removed } = await enrolledCluster(caller)
   const { cluster: kept } = await enrolledCluster(caller)
   const ofCluster = (clusterId: string) => {
@@ -88,7 +88,7 @@ test('does not send pending events of jobs of a removed cluster, but sends those
 })
 
 test('delivers events as CloudEvents that the reference implementation verifies', async () => {
-  const { caller, receiver, secret, reference, id } = await subscription()
+  const { caller, receiver, secret, reference, id } = await newSubscription()
   const events = [newEvent(), newEvent('job.completed'), newEvent()]
   await publishEvents(caller, ...events)
   await drainDeliveries(reference)
@@ -114,7 +114,7 @@ test('delivers events as CloudEvents that the reference implementation verifies'
 })
 
 test('repeated projections and messages deliver each event once', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   for (const event of newEvents(3)) await commit(caller, { writes: [], events: [event] })
   const records = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   const project = () => webhookProjection.beforeCommit?.(caller.organisationId, records)
@@ -131,7 +131,7 @@ test('repeated projections and messages deliver each event once', async () => {
 })
 
 test('a projection stores only missing deliveries, in four calls', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   const commitEvents = (count: number) => commit(caller, { writes: [], events: newEvents(count) })
   await commitEvents(20)
   await webhookProjection.beforeCommit?.(caller.organisationId, await pendingRecords(caller.organisationId))
@@ -177,7 +177,7 @@ test('a projection enqueues each webhook once, and the sweep enqueues lost messa
 })
 
 test('a worker stops at its time limit, and the next message continues', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   await publishEvents(caller, ...newEvents(3))
   receiver.respond = (_, response) => {
     advanceClock(6000)
@@ -190,7 +190,7 @@ test('a worker stops at its time limit, and the next message continues', async (
 })
 
 test('a worker sees events that arrive before it releases its lease', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   await publishEvents(caller, newEvent())
   const pk = keys.pendingDeliveriesOf(caller.organisationId, id)
   let isPublished = false
@@ -209,7 +209,7 @@ test('a worker sees events that arrive before it releases its lease', async () =
 })
 
 test('redelivers an event with the same body and id', async () => {
-  const { caller, receiver, secret, reference, id } = await subscription()
+  const { caller, receiver, secret, reference, id } = await newSubscription()
   await publishEvents(caller, newEvent())
   await drainDeliveries(reference)
   const [delivery] = await deliveriesOf(caller, id)
@@ -223,7 +223,7 @@ test('redelivers an event with the same body and id', async () => {
 })
 
 test('a redelivery request replaces the scheduled retry', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   receiver.respondWith(500)
   await publishEvents(caller, newEvent())
   await drainDeliveries(reference)
@@ -255,7 +255,7 @@ test('sends a test event to its webhook only, regardless of the subscription', a
 })
 
 test('drops pending deliveries of a removed webhook', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   await publishEvents(caller, ...newEvents(2))
   await Webhook.remove(caller, id)
   expect(await webhooksEnqueuedBy(() => drainDeliveries(reference))).toEqual([])
@@ -267,7 +267,7 @@ test('drops pending deliveries of a removed webhook', async () => {
 })
 
 test('stops delivering to a webhook that is removed during an attempt', async () => {
-  const { caller, receiver, reference, id } = await subscription()
+  const { caller, receiver, reference, id } = await newSubscription()
   await publishEvents(caller, ...newEvents(2))
   receiver.respond = (_, response) => void Webhook.remove(caller, id).then(() => response.writeHead(200).end())
   await drainDeliveries(reference)
@@ -275,7 +275,7 @@ test('stops delivering to a webhook that is removed during an attempt', async ()
 })
 
 test('rejects redelivery of unknown and expired deliveries, and for disabled webhooks', async () => {
-  const { caller, reference, id } = await subscription()
+  const { caller, reference, id } = await newSubscription()
   await publishEvents(caller, newEvent())
   await drainDeliveries(reference)
   const deliveryId = (await deliveriesOf(caller, id))[0]?.id ?? ''
@@ -433,7 +433,7 @@ test('reads an endless response up to its limit and accepts its status', async (
 test.each([30, 24 * 60])(
   'delivers the events that were pending when the clock was set back by %i minutes',
   async (minutes) => {
-    const { caller, receiver, reference, id } = await subscription()
+    const { caller, receiver, reference, id } = await newSubscription()
     receiver.respondWith(503)
     await publishEvents(caller, newEvent())
     await drainDeliveries(reference)

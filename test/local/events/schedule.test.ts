@@ -11,7 +11,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-function everyMinute(run: () => Promise<unknown> = () => Promise.resolve()) {
+function startEveryMinute(run: () => Promise<unknown> = () => Promise.resolve()) {
   const events: ScheduledEvent[] = []
   const logLines: string[] = []
   const schedule = startSchedule({
@@ -27,7 +27,7 @@ function everyMinute(run: () => Promise<unknown> = () => Promise.resolve()) {
 }
 
 test('runs at every multiple of the interval, with the event of EventBridge', async () => {
-  const schedule = everyMinute()
+  const schedule = startEveryMinute()
   await vi.advanceTimersByTimeAsync(minuteMs - 1)
   expect(schedule.times()).toEqual([])
   await vi.advanceTimersByTimeAsync(2 * minuteMs + 1)
@@ -48,7 +48,7 @@ test('runs at every multiple of the interval, with the event of EventBridge', as
 
 test('skips runs while one is running', async () => {
   let runningCount = 0
-  const schedule = everyMinute(async () => {
+  const schedule = startEveryMinute(async () => {
     expect(++runningCount).toBe(1)
     await new Promise((resolve) => setTimeout(resolve, 130_000))
     runningCount--
@@ -61,7 +61,7 @@ test('skips runs while one is running', async () => {
 })
 
 test('logs a failed run, and continues', async () => {
-  const schedule = everyMinute(() => Promise.reject(new Error('no')))
+  const schedule = startEveryMinute(() => Promise.reject(new Error('no')))
   await vi.advanceTimersByTimeAsync(2 * minuteMs)
   expect(schedule.times()).toHaveLength(2)
   expect(schedule.logged).toEqual(['a scheduled run failed', 'a scheduled run failed'])
@@ -70,7 +70,7 @@ test('logs a failed run, and continues', async () => {
 
 test('a stop waits for the current run, and starts no more', async () => {
   const finish = Promise.withResolvers<void>()
-  const schedule = everyMinute(() => finish.promise)
+  const schedule = startEveryMinute(() => finish.promise)
   await vi.advanceTimersByTimeAsync(minuteMs)
   let isStopped = false
   const stopping = schedule.stop().then(() => (isStopped = true))

@@ -44,12 +44,12 @@ export async function startRecorder(routes = sampleRoutes, trustedProxies?: Bloc
     routes,
     trustedProxies,
   )
-  const last = () => {
+  const lastInvocation = () => {
     const invocation = invocations.at(-1)
     if (invocation === undefined) throw new Error('The function was not invoked.')
     return invocation
   }
-  return { ...gateway, invocations, last }
+  return { ...gateway, invocations, last: lastInvocation }
 }
 
 /** Sends bytes unchanged, and reads until the gateway closes the connection. */

@@ -33,8 +33,8 @@ test('unknown paths share one series, as do all ids of a route', async () => {
   expect(valueOf(textAfter, 'platform_http_requests_total', { route: '$default', status: '4xx' })).toBe(1001)
 
   for (let index = 0; index < 1000; index++) serve('GET', `/things/${index}`, 200)
-  const [last] = (await read(metrics)).get('platform_http_requests_total')?.samples.slice(-1) ?? []
-  expect(last).toMatchObject({ labels: { route: 'GET /things/{id}', status: '2xx' }, value: 1000 })
+  const [lastSample] = (await read(metrics)).get('platform_http_requests_total')?.samples.slice(-1) ?? []
+  expect(lastSample).toMatchObject({ labels: { route: 'GET /things/{id}', status: '2xx' }, value: 1000 })
 })
 
 test('a request without a route counts with the unknown paths', async () => {

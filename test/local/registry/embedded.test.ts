@@ -63,21 +63,21 @@ test('the reference module is an image with labels and a signature of this platf
 
 test('a later start pushes changed content only', async () => {
   await using folder = await dataFolder()
-  const first = await start(folder.path)
-  await seed(first, folder.path)
-  const digestBefore = await readerOf(first).resolve(helloRepository, 'latest')
-  const referrers = await readerOf(first).referrers(helloRepository, digestBefore?.digest ?? '')
-  await first.close(0)
+  const firstRegistry = await start(folder.path)
+  await seed(firstRegistry, folder.path)
+  const digestBefore = await readerOf(firstRegistry).resolve(helloRepository, 'latest')
+  const referrers = await readerOf(firstRegistry).referrers(helloRepository, digestBefore?.digest ?? '')
+  await firstRegistry.close(0)
 
-  await using second = await start(folder.path)
-  expect(await seed(second, folder.path)).toBe(false)
-  expect(await readerOf(second).resolve(helloRepository, 'latest')).toEqual(digestBefore)
-  expect(await readerOf(second).referrers(helloRepository, digestBefore?.digest ?? '')).toEqual(referrers)
+  await using secondRegistry = await start(folder.path)
+  expect(await seed(secondRegistry, folder.path)).toBe(false)
+  expect(await readerOf(secondRegistry).resolve(helloRepository, 'latest')).toEqual(digestBefore)
+  expect(await readerOf(secondRegistry).referrers(helloRepository, digestBefore?.digest ?? '')).toEqual(referrers)
 
   await writeFile(join(folder.path, 'hello.mjs'), 'export const changed = true')
-  expect(await seed(second, folder.path)).toBe(true)
-  expect(await readerOf(second).resolve(helloRepository, 'latest')).not.toEqual(digestBefore)
-  expect(await readerOf(second).resolve(helloRepository, digestBefore?.digest ?? '')).toEqual(digestBefore)
+  expect(await seed(secondRegistry, folder.path)).toBe(true)
+  expect(await readerOf(secondRegistry).resolve(helloRepository, 'latest')).not.toEqual(digestBefore)
+  expect(await readerOf(secondRegistry).resolve(helloRepository, digestBefore?.digest ?? '')).toEqual(digestBefore)
 })
 
 test('an interrupted push is repeated, and a removed module is not pushed again', async () => {
@@ -98,12 +98,12 @@ test('an interrupted push is repeated, and a removed module is not pushed again'
 test('password and key are generated once, and only their owner can read them', async () => {
   await using folder = await dataFolder()
   await expect(readRegistryPassword(folder.path)).rejects.toThrow('ENOENT')
-  const secrets = async () => [
+  const readSecrets = async () => [
     await loadOrCreateRegistryPassword(folder.path),
     await loadOrCreateModuleSigningKey(folder.path),
   ]
-  const secretValues = await secrets()
-  expect(await secrets()).toEqual(secretValues)
+  const secretValues = await readSecrets()
+  expect(await readSecrets()).toEqual(secretValues)
   expect(await readRegistryPassword(folder.path)).toBe(secretValues[0])
   for (const name of ['registry-password', 'module-signing-key.pem']) {
     expect((await stat(join(folder.path, name))).mode & 0o777).toBe(0o600)
@@ -112,20 +112,20 @@ test('password and key are generated once, and only their owner can read them', 
 
 test('reuses its last port, if that is free', async () => {
   await using folder = await dataFolder()
-  const first = await start(folder.path)
-  expect(first.hasMoved).toBe(true)
-  await first.close(0)
-  const second = await start(folder.path)
-  expect([second.host, second.hasMoved]).toEqual([first.host, false])
-  await second.close(0)
+  const firstRegistry = await start(folder.path)
+  expect(firstRegistry.hasMoved).toBe(true)
+  await firstRegistry.close(0)
+  const secondRegistry = await start(folder.path)
+  expect([secondRegistry.host, secondRegistry.hasMoved]).toEqual([firstRegistry.host, false])
+  await secondRegistry.close(0)
 
   const otherServer = createServer()
-  await listenAt(otherServer, '127.0.0.1', Number(first.host.split(':')[1]))
+  await listenAt(otherServer, '127.0.0.1', Number(firstRegistry.host.split(':')[1]))
   const registry = await start(folder.path)
-  expect(registry.host).not.toBe(first.host)
+  expect(registry.host).not.toBe(firstRegistry.host)
   expect(registry.hasMoved).toBe(true)
   await registry.close(0)
-  await expect(start(folder.path, Number(first.host.split(':')[1]))).rejects.toThrow('PLAT_REGISTRY_PORT')
+  await expect(start(folder.path, Number(firstRegistry.host.split(':')[1]))).rejects.toThrow('PLAT_REGISTRY_PORT')
   otherServer.close()
   await once(otherServer, 'close')
 })

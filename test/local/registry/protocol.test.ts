@@ -40,12 +40,12 @@ const pushes: Record<string, Push> = {
     registry.send('PUT', `${await begin(registry)}?digest=${digest}`, content),
   chunks: async (registry, content, digest) => {
     const upload = await begin(registry)
-    const first = await registry.send('PATCH', upload, content.subarray(0, 1000), { 'content-range': '0-999' })
-    expect([first.status, first.headers.get('range'), first.headers.get('location')]).toEqual([202, '0-999', upload])
-    const second = await registry.send('PATCH', upload, content.subarray(1000, 1500))
-    expect([second.status, second.headers.get('range')]).toEqual([202, '0-1499'])
-    const last = { 'content-range': `1500-${content.length - 1}` }
-    return registry.send('PUT', `${upload}?digest=${digest}`, content.subarray(1500), last)
+    const reply = await registry.send('PATCH', upload, content.subarray(0, 1000), { 'content-range': '0-999' })
+    expect([reply.status, reply.headers.get('range'), reply.headers.get('location')]).toEqual([202, '0-999', upload])
+    const nextReply = await registry.send('PATCH', upload, content.subarray(1000, 1500))
+    expect([nextReply.status, nextReply.headers.get('range')]).toEqual([202, '0-1499'])
+    const lastHeaders = { 'content-range': `1500-${content.length - 1}` }
+    return registry.send('PUT', `${upload}?digest=${digest}`, content.subarray(1500), lastHeaders)
   },
   'a stream of unknown length': async (registry, content, digest) => {
     const upload = await begin(registry)
@@ -388,11 +388,11 @@ test.skipIf(missingPrograms('skopeo') !== '')('skopeo copies, inspects, lists an
   const image = `docker://${registry.host}/modules/hello:1.0.0`
   const copy = `docker://${registry.host}/modules/copy:latest`
   const credentials = `platform:${password}`
-  const into = ['--dest-tls-verify=false', `oci:${source}:latest`, image]
+  const args = ['--dest-tls-verify=false', `oci:${source}:latest`, image]
 
-  await expect(skopeo('copy', '-q', ...into)).rejects.toThrow('unauthorized')
-  await expect(skopeo('copy', '-q', '--dest-creds', 'platform:wrong', ...into)).rejects.toThrow('unauthorized')
-  await skopeo('copy', '-q', '--dest-creds', credentials, ...into)
+  await expect(skopeo('copy', '-q', ...args)).rejects.toThrow('unauthorized')
+  await expect(skopeo('copy', '-q', '--dest-creds', 'platform:wrong', ...args)).rejects.toThrow('unauthorized')
+  await skopeo('copy', '-q', '--dest-creds', credentials, ...args)
   const inspection = JSON.parse(await skopeo('inspect', '--tls-verify=false', image))
   expect(inspection).toMatchObject({ Digest: digest, Labels: { 'org.platform.module': 'true' }, RepoTags: ['1.0.0'] })
 

@@ -151,7 +151,7 @@ test.for([
   )
 })
 
-const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes)
+const decode = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes)
 
 test.for([
   ['begins with ..', '../index.mjs'],
@@ -185,5 +185,5 @@ test.for([
 test('unpacks a link as a plain file', () => {
   const link = [new TextEncoder().encode('/etc/passwd'), { os: 3, attrs: (0o120777 << 16) >>> 0 }] as const
   const entries = unpack(zipSync({ 'index.mjs': new Uint8Array(), 'dist/page': [...link] }))
-  expect(text(entries.get('dist/page'))).toBe('/etc/passwd')
+  expect(decode(entries.get('dist/page'))).toBe('/etc/passwd')
 })

@@ -192,8 +192,8 @@ const [oldRelease, newRelease] = [releaseOf('9.0.0'), releaseOf('9.1.0')]
 async function run(folder: string) {
   const functionsDir = await writeFunctions(folder, { health: reporting('checkout') })
   const program = await runServer('platform', join(folder, 'data'), functionsDir)
-  const version = async () => (await request(`${program.address.url}/health/live`)).version
-  return { ...program, target: targetOf(program.address), version }
+  const readVersion = async () => (await request(`${program.address.url}/health/live`)).version
+  return { ...program, target: targetOf(program.address), version: readVersion }
 }
 
 async function update({ target }: Awaited<ReturnType<typeof run>>, release: StagedRelease, stepCount: number) {

@@ -99,13 +99,13 @@ test('on a terminal, log lines go to a bounded file, and only messages of errors
 
 test('the runner and its commands report every invalid setting', async () => {
   const lines = ['  PLAT_PORT: must be a whole number', '  PLAT_SWEEP_INTERVAL_SECONDS: must be from 1 to 3600']
-  const ofRunner = { PLAT_PORT: 'many', PLAT_SWEEP_INTERVAL_SECONDS: '0' }
-  const ofFunctions = { PLAT_LOG_LEVEL: 'loud', PLAT_DATA_DIR: '/nowhere' }
-  const ofLogLevel = [expect.stringMatching(/^ {2}PLAT_LOG_LEVEL: ./)]
+  const runnerSettings = { PLAT_PORT: 'many', PLAT_SWEEP_INTERVAL_SECONDS: '0' }
+  const functionSettings = { PLAT_LOG_LEVEL: 'loud', PLAT_DATA_DIR: '/nowhere' }
+  const logLevelErrors = [expect.stringMatching(/^ {2}PLAT_LOG_LEVEL: ./)]
   for (const [path, environment, exitCode, expected] of [
-    [mainFile, ofRunner, 2, lines],
-    [mainFile, ofFunctions, 2, ofLogLevel],
-    [adminToken, ofFunctions, 1, ofLogLevel],
+    [mainFile, runnerSettings, 2, lines],
+    [mainFile, functionSettings, 2, logLevelErrors],
+    [adminToken, functionSettings, 1, logLevelErrors],
   ] as const) {
     await using program = runProgram(path, { environment })
     expect(await program.exit).toBe(exitCode)

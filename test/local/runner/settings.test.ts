@@ -56,10 +56,10 @@ test('reads trusted keys from files, named after them, and adds those of PLAT_MO
   const keys = ['ec', 'other'].map(() => generateKeyPair().publicKeyPem)
   const files = ['vendor.pem', 'team.example.pub'].map((name) => join(folder.path, name))
   await Promise.all(files.map((file, index) => writeFile(file, keys[index] ?? '')))
-  const third = { name: 'third', pem: generateKeyPair().publicKeyPem, repositories: ['third'] }
-  const PLAT_MODULE_KEYS = JSON.stringify([third])
+  const thirdKey = { name: 'third', pem: generateKeyPair().publicKeyPem, repositories: ['third'] }
+  const PLAT_MODULE_KEYS = JSON.stringify([thirdKey])
   const { trustedKeys } = parseSettings({ PLAT_MODULE_TRUSTED_KEYS: files.join(' , '), PLAT_MODULE_KEYS })
-  expect(trustedKeys).toEqual([{ name: 'vendor', pem: keys[0] }, { name: 'team.example', pem: keys[1] }, third])
+  expect(trustedKeys).toEqual([{ name: 'vendor', pem: keys[0] }, { name: 'team.example', pem: keys[1] }, thirdKey])
 })
 
 test.for([

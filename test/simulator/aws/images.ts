@@ -54,8 +54,8 @@ export async function startImages({ folder, isAllowed, log }: ImagesOptions) {
   const { host } = resources.use(await listen(front))
   const started = resources.move()
   // This client has only the access that repository policies grant to Lambda.
-  const asLambda = clientFor(host, tokenUser, lambda)
-  return { url: api.url, host, asLambda, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  const lambdaClient = clientFor(host, tokenUser, lambda)
+  return { url: api.url, host, asLambda: lambdaClient, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
 /** User name of registry logins. The password is a token of the API and identifies the caller. */

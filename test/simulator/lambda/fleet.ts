@@ -65,9 +65,9 @@ export class Fleet {
 
   /** If the init fails or exceeds its limit, Lambda repeats it as part of the invocation. */
   async #initialise(revision: Revision): Promise<Member> {
-    const first = await this.#start(revision)
-    if (await first.sandbox.initialise(this.#options.initLimitMs)) return first
-    await this.#end(first)
+    const instance = await this.#start(revision)
+    if (await instance.sandbox.initialise(this.#options.initLimitMs)) return instance
+    await this.#end(instance)
     return this.#start(revision)
   }
 

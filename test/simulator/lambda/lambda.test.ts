@@ -92,13 +92,13 @@ const errorOf = (call: Promise<unknown>): Promise<string> =>
 
 test('runs a function in a process with its own environment, which is frozen between invocations', async () => {
   const { invoke, lambda } = await startFunction({ environmentOf: () => ({ AWS_ACCESS_KEY_ID: 'role' }) })
-  const first = await invoke({})
-  expect(first).toMatchObject({ error: undefined, version: '$LATEST', result: { count: 1 } })
-  expect(first.result.env).toMatchObject({ AWS_ACCESS_KEY_ID: 'role', AWS_LAMBDA_FUNCTION_NAME: FunctionName })
-  expect(first.result.env).not.toHaveProperty('VITEST')
+  const firstResult = await invoke({})
+  expect(firstResult).toMatchObject({ error: undefined, version: '$LATEST', result: { count: 1 } })
+  expect(firstResult.result.env).toMatchObject({ AWS_ACCESS_KEY_ID: 'role', AWS_LAMBDA_FUNCTION_NAME: FunctionName })
+  expect(firstResult.result.env).not.toHaveProperty('VITEST')
   const [sandbox] = lambda.sandboxes(FunctionName)
   await expect.poll(() => readFile(`/proc/${sandbox?.pid}/stat`, 'utf8')).toMatch(/\) T /)
-  expect((await invoke({})).result).toMatchObject({ instance: first.result.instance, count: 2 })
+  expect((await invoke({})).result).toMatchObject({ instance: firstResult.result.instance, count: 2 })
   await lambda.reap()
   expect(sandbox?.hasEnded).toBe(true)
   expect((await invoke({})).result.count).toBe(1)

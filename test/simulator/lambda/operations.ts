@@ -47,11 +47,11 @@ function page<Item>(
   marker = '',
 ): { items: Item[]; NextMarker?: string } {
   const remainingItems = items.filter((item) => keyOf(item) > marker)
-  const first = remainingItems.slice(0, pageSize)
-  const last = first.at(-1)
+  const page = remainingItems.slice(0, pageSize)
+  const lastItem = page.at(-1)
   return {
-    items: first,
-    ...(last !== undefined && first.length < remainingItems.length && { NextMarker: keyOf(last) }),
+    items: page,
+    ...(lastItem !== undefined && page.length < remainingItems.length && { NextMarker: keyOf(lastItem) }),
   }
 }
 
@@ -230,8 +230,8 @@ export const publishVersion = operation(PublishRequest, (lambda, { Description, 
   if (CodeSha256 !== undefined && CodeSha256 !== latest.code.sha256) {
     throw invalidValue('CodeSha256 differs from that of the code.')
   }
-  const last = [...versions.values()].at(-1)
-  if (last !== undefined && contentOf(last) === contentOf(latest)) return configurationOf(last)
+  const lastVersion = [...versions.values()].at(-1)
+  if (lastVersion !== undefined && contentOf(lastVersion) === contentOf(latest)) return configurationOf(lastVersion)
   const version = String(++entry.versionCount)
   const settings = { ...latest.settings, ...(Description !== undefined && { Description }) }
   const revision = newRevision({ functionName: name, version, settings, code: latest.code, state: 'Pending' })

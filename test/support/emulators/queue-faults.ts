@@ -25,9 +25,9 @@ export function createQueueFaults(): FaultSwitches<QueueFaults> & { hooks: SqsHo
     faults.read()[rate] > 0 && faults.random() < faults.read()[rate]
 
   const shuffle = (items: unknown[]) => {
-    for (let last = items.length - 1; last > 0; last--) {
-      const other = Math.floor(faults.random() * (last + 1))
-      ;[items[last], items[other]] = [items[other], items[last]]
+    for (let index = items.length - 1; index > 0; index--) {
+      const otherIndex = Math.floor(faults.random() * (index + 1))
+      ;[items[index], items[otherIndex]] = [items[otherIndex], items[index]]
     }
   }
 

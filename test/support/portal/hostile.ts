@@ -120,9 +120,9 @@ async function createEach(api: Platform, path: string, body: (text: string) => o
     const response = await admin.post(path, body(text))
     if (response.status >= 300) rejectedResponses.push(response)
   }
-  const [first] = rejectedResponses
-  if (first && rejectedResponses.length > storedPayloads.length / 2)
-    throw new Error(`Most payloads were rejected: ${describeResponse(first)}`)
+  const [rejection] = rejectedResponses
+  if (rejection && rejectedResponses.length > storedPayloads.length / 2)
+    throw new Error(`Most payloads were rejected: ${describeResponse(rejection)}`)
 }
 
 async function hostileModules(platform: PlatformProcess, api: Platform): Promise<string> {

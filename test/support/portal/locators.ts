@@ -4,8 +4,8 @@ type Scope = Page | Locator
 
 export const heading = (page: Page, name: string | RegExp, level = 1) => page.getByRole('heading', { level, name })
 export const field = (scope: Scope, label: string) => scope.getByLabel(label, { exact: true })
-export const button = (within: Scope, name: string | RegExp) => within.getByRole('button', { name, exact: true })
-export const link = (within: Scope, name: string | RegExp) => within.getByRole('link', { name, exact: true })
+export const button = (scope: Scope, name: string | RegExp) => scope.getByRole('button', { name, exact: true })
+export const link = (scope: Scope, name: string | RegExp) => scope.getByRole('link', { name, exact: true })
 export const row = (page: Page, text: string | RegExp) => page.getByRole('row').filter({ hasText: text })
 export const mainLink = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name })

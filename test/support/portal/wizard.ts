@@ -12,7 +12,7 @@ export const setupView: View = {
 
 const { username, password } = administrator
 export const next = (page: Page) => page.getByRole('button', { name: 'Continue' }).click()
-export const step = (page: Page, name: string) => heading(page, name, 2).waitFor()
+export const waitForStep = (page: Page, name: string) => heading(page, name, 2).waitFor()
 
 export async function setupToken(page: Page, platform: PlatformProcess): Promise<string> {
   const command = await page.getByRole('group', { name: 'How to get the token' }).locator('code').textContent()
@@ -20,7 +20,7 @@ export async function setupToken(page: Page, platform: PlatformProcess): Promise
 }
 
 /** Completes all steps before `last`. For `Administrator`, also fills in its user name and e-mail address. */
-export async function fillUpTo(page: Page, last: 'Administrator' | 'One-time token'): Promise<void> {
+export async function fillUpTo(page: Page, lastStep: 'Administrator' | 'One-time token'): Promise<void> {
   await next(page)
   await field(page, 'Platform name').fill('Acme Platform')
   await next(page)
@@ -28,10 +28,10 @@ export async function fillUpTo(page: Page, last: 'Administrator' | 'One-time tok
   await next(page)
   await field(page, 'User name').fill(username)
   await field(page, 'E-mail').fill(`${username}@example.com`)
-  if (last === 'Administrator') return
+  if (lastStep === 'Administrator') return
   await fillPassword(page)
   await next(page)
-  await step(page, last)
+  await waitForStep(page, lastStep)
 }
 
 export async function fillPassword(page: Page): Promise<void> {

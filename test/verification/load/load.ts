@@ -84,9 +84,9 @@ async function runActions(
   signal: AbortSignal,
 ): Promise<void> {
   const random = seededRandom(userSeed)
-  const first = actions.map((action) => ({ action, rank: random() })).toSorted((a, b) => a.rank - b.rank)
-  for (let count = 0; count < first.length || !signal.aborted; count++) {
-    const action = first[count]?.action ?? actions[Math.floor(random() * actions.length)]
+  const firstActions = actions.map((action) => ({ action, rank: random() })).toSorted((a, b) => a.rank - b.rank)
+  for (let count = 0; count < firstActions.length || !signal.aborted; count++) {
+    const action = firstActions[count]?.action ?? actions[Math.floor(random() * actions.length)]
     await action?.().catch((error: unknown) => {
       if (!(error instanceof AbandonedCall)) stats.unexpected.push(String(error))
     })

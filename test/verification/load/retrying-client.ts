@@ -37,7 +37,7 @@ export class RetryingClient extends Client {
     const headers = method === 'POST' ? { 'idempotency-key': randomUUID(), ...sent.headers } : { ...sent.headers }
     stats.calls++
     const startedAtMs = performance.now()
-    let [mayHaveSucceeded, last] = [false, 'no response']
+    let [mayHaveSucceeded, lastProblem] = [false, 'no response']
     for (let attempts = 0; ; attempts++) {
       const response = await this.#sendOnce(method, path, { ...sent, headers })
       const isRejected = response?.status === 401 && this.#renew !== undefined
@@ -51,11 +51,11 @@ export class RetryingClient extends Client {
       }
       stats.lastUndecidedAtMs = performance.now()
       mayHaveSucceeded ||= response === undefined || response.status >= 500
-      if (response !== undefined) last = describeResponse(response)
+      if (response !== undefined) lastProblem = describeResponse(response)
       const pauseMs = pauseAfter(response, attempts)
       if (performance.now() - startedAtMs + pauseMs > maximumDurationMs) {
-        stats.abandoned.push(`${method} ${path}: ${last}`)
-        throw new AbandonedCall(last)
+        stats.abandoned.push(`${method} ${path}: ${lastProblem}`)
+        throw new AbandonedCall(lastProblem)
       }
       await delay(pauseMs)
       if (isRejected) await this.#renew?.()

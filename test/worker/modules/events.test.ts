@@ -31,7 +31,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { deliveriesOf } from '../../core/support/webhooks.ts'
 
 await bootstrapPlatform()
-const [second, day] = [1000, 24 * 3_600_000]
+const [secondMs, dayMs] = [1000, 24 * 3_600_000]
 
 interface ModuleMessage {
   moduleId: string
@@ -48,15 +48,15 @@ afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
 test('delivers subscribed events of all organisations in order, once, and no others', async () => {
   const { caller, id } = await subscriber()
   const [orgId, otherOrgId] = [newId('org'), newId('org')]
-  const first = await publishUserCreated(orgId, 2)
-  const [second] = await publishUserCreated(otherOrgId)
+  const firstEvents = await publishUserCreated(orgId, 2)
+  const [otherEvent] = await publishUserCreated(otherOrgId)
   await commit(caller, { writes: [], events: [{ ...userCreated(), name: 'user.deleted' } as any] })
   await drainOutbox(caller.organisationId)
   expect(await messagesAbout(id)).toContainEqual({ organisationId: orgId, moduleId: id })
   await deliver(id)
   const { events } = await readActorLog(id)
   expect(events).toMatchObject(
-    [...first.map((subject) => [orgId, subject]), [otherOrgId, second]].map(([organisationId, subject]) => ({
+    [...firstEvents.map((subject) => [orgId, subject]), [otherOrgId, otherEvent]].map(([organisationId, subject]) => ({
       type: 'platform.user.created',
       organisationId,
       subject,
@@ -102,7 +102,7 @@ test('redelivers events that a worker could not delete, and the module handles e
   expect(await pendingCount(id)).toBe(3)
   await deliver(id)
   expect(await pendingCount(id)).toBe(3)
-  advanceClock(61 * second)
+  advanceClock(61 * secondMs)
   await deliver(id)
   expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, subjects])
 })
@@ -116,13 +116,13 @@ test('drops an event after five failed deliveries with increasing delays', async
   expect(await subjectsOf(id)).toEqual([first, ...rest])
   expect(await pendingCount(id)).toBe(1)
   let tries = 1
-  for (let waitedMs = 0; (await pendingCount(id)) > 0; waitedMs += 5 * second) {
+  for (let waitedMs = 0; (await pendingCount(id)) > 0; waitedMs += 5 * secondMs) {
     const [recordBefore] = (await query(keys.moduleEvents(id))).items
     await deliver(id)
     const [recordAfter] = (await query(keys.moduleEvents(id))).items
     if (recordAfter?.['tries'] !== recordBefore?.['tries']) tries++
-    expect(waitedMs).toBeLessThan(120 * second)
-    advanceClock(5 * second)
+    expect(waitedMs).toBeLessThan(120 * secondMs)
+    advanceClock(5 * secondMs)
   }
   expect(tries).toBe(5)
   const [next] = await publishUserCreated(newId('org'))
@@ -133,7 +133,7 @@ test('drops an event after five failed deliveries with increasing delays', async
 test('drops an event that crashes the module before the module fails, and delivers the others', async () => {
   const { id } = await subscriber()
   const subjects = await publishUserCreated(newId('org'), 3)
-  const [, badSubject = '', last] = subjects
+  const [, badSubject = '', lastSubject] = subjects
   await setBehaviour(id, { events: { subject: badSubject, how: 'exit' } })
   const isResponding = (request: () => Promise<unknown>) =>
     waitFor('the module responds', async () =>
@@ -146,16 +146,16 @@ test('drops an event that crashes the module before the module fails, and delive
   while ((await pendingCount(id)) > 0) {
     await isResponding(() => setBehaviour(id, { events: { subject: badSubject, how: 'exit' } }))
     await deliver(id)
-    advanceClock(second)
+    advanceClock(secondMs)
   }
   await isResponding(() => readActorLog(id))
   const [status] = await runtime.list()
   expect(status).toMatchObject({ state: 'running' })
   expect(status?.crashes).toBeLessThan(5)
   const [next] = await publishUserCreated(newId('org'))
-  advanceClock(30 * second)
+  advanceClock(30 * secondMs)
   await deliver(id)
-  expect(await subjectsOf(id)).toEqual([last, next])
+  expect(await subjectsOf(id)).toEqual([lastSubject, next])
 })
 
 test('keeps events for a module that does not run, without counting attempts', async () => {
@@ -165,13 +165,13 @@ test('keeps events for a module that does not run, without counting attempts', a
   const subjects = await publishUserCreated(newId('org'), 3)
   for (let minute = 0; minute < 8; minute++) {
     await deliver(id)
-    advanceClock(60 * second)
+    advanceClock(60 * secondMs)
   }
   const { items } = await query(keys.moduleEvents(id))
   expect(items.map(({ tries }) => tries)).toEqual([undefined, undefined, undefined])
   await supervise(pick)
   // The maximum delay between two attempts.
-  advanceClock(900 * second)
+  advanceClock(900 * secondMs)
   await deliver(id)
   expect(await subjectsOf(id)).toEqual(subjects)
 })
@@ -192,7 +192,7 @@ test('sends no further messages during the delay after a failed delivery', async
 test('drops events after one day', async () => {
   const { id } = await subscriber()
   await publishUserCreated(newId('org'), 3)
-  advanceClock(day + second)
+  advanceClock(dayMs + secondMs)
   const [subject] = await publishUserCreated(newId('org'))
   await deliver(id)
   expect(await subjectsOf(id)).toEqual([subject])

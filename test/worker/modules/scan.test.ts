@@ -67,9 +67,9 @@ test('finds releases by digest, with version labels, names from module.json and 
     },
     { ...catalogEntry, ...signed, version: '1.0.0', digest: oldestRelease.digest, createdAtMs: 0 },
   ])
-  const { scan: last } = await readCatalog()
-  expect(last?.problems).toEqual([])
-  expect(Math.abs((last?.scannedAtMs ?? 0) - now())).toBeLessThan(10_000)
+  const { scan: lastScan } = await readCatalog()
+  expect(lastScan?.problems).toEqual([])
+  expect(Math.abs((lastScan?.scannedAtMs ?? 0) - now())).toBeLessThan(10_000)
 })
 
 const reads = (requests: readonly string[]) => requests.filter((request) => /GET .*\/(manifests|blobs)\//.test(request))
@@ -81,13 +81,13 @@ test('does not read known releases again, and makes two store calls', async () =
   // Adds a signature tag, and an image that is not a module.
   await signImage(client, `modules/${id}`, digest, registry.keys.stranger.privateKeyPem, { layout: 'tag' })
   await pushImage(client, `modules/${id}`, await buildImage({ files: [] }), ['no-module'])
-  const first = await requestsOf(() => scan(sourceOf(id)))
-  const again = await requestsOf(() => scan(sourceOf(id)))
-  expect(again.filter((request) => request.startsWith('HEAD'))).toHaveLength(4)
+  const firstRequests = await requestsOf(() => scan(sourceOf(id)))
+  const laterRequests = await requestsOf(() => scan(sourceOf(id)))
+  expect(laterRequests.filter((request) => request.startsWith('HEAD'))).toHaveLength(4)
   // The second scan reads no images, but the manifest and the content of each signature.
-  const tagged = again.filter((request) => /manifests\/sha256-/.test(request))
-  expect(reads(again).length - tagged.filter((request) => request.startsWith('GET')).length).toBe(4)
-  expect(reads(first).length).toBeGreaterThan(reads(again).length)
+  const tagged = laterRequests.filter((request) => /manifests\/sha256-/.test(request))
+  expect(reads(laterRequests).length - tagged.filter((request) => request.startsWith('GET')).length).toBe(4)
+  expect(reads(firstRequests).length).toBeGreaterThan(reads(laterRequests).length)
   expect(await countStoreCalls(() => scan(sourceOf(id)))).toBe(2)
 })
 

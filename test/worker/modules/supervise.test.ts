@@ -161,24 +161,24 @@ test('a module that was approved in a container fails with the reason if no cont
 describe('background jobs', () => {
   test('run at most once per interval, however often the supervision runs', async () => {
     const { id } = await runningModule({ jobs: { often: 30, minutely: 60, hourly: 3600 } })
-    const counts = async () => {
+    const readCounts = async () => {
       const { often = [], minutely = [], hourly = [] } = Object.groupBy((await readActorLog(id)).jobs, (job) => job)
       return [often.length, minutely.length, hourly.length]
     }
     await Promise.all([tick(), tick()])
-    expect(await counts()).toEqual([1, 1, 1])
+    expect(await readCounts()).toEqual([1, 1, 1])
     await tick()
     // A tick may be slightly early.
     advanceClock(59 * secondMs)
     await Promise.all([tick(), tick()])
-    expect(await counts()).toEqual([2, 2, 1])
+    expect(await readCounts()).toEqual([2, 2, 1])
     advanceClock(61 * secondMs)
     await tick()
-    expect(await counts()).toEqual([3, 3, 1])
+    expect(await readCounts()).toEqual([3, 3, 1])
     advanceClock(3600 * secondMs)
     await tick()
     await tick()
-    expect(await counts()).toEqual([4, 4, 2])
+    expect(await readCounts()).toEqual([4, 4, 2])
   })
 
   test('of a long interval make the module Unhealthy after two failures, despite successful heartbeats', async () => {

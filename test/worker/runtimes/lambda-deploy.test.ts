@@ -127,11 +127,11 @@ test.runIf(isLong)('finds a release among several pages of versions', async ({ f
     await waitUntilFunctionUpdatedV2(polling, { FunctionName })
     await client.send(new PublishVersionCommand({ FunctionName }))
   }
-  const [last, next] = [deploymentSpecOf(image), deploymentSpecOf(image)]
-  const deployment = await runtime.deploy(last)
-  await runtime.deploy(next)
+  const [lastSpec, nextSpec] = [deploymentSpecOf(image), deploymentSpecOf(image)]
+  const deployment = await runtime.deploy(lastSpec)
+  await runtime.deploy(nextSpec)
   expect(deployment.handle).toBe('mod-words:57')
-  expect(await runtime.deploy(last)).toEqual(deployment)
+  expect(await runtime.deploy(lastSpec)).toEqual(deployment)
   expect(await deploymentsOf(runtime)).toContainEqual(deployment)
 })
 

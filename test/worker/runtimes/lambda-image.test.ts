@@ -20,9 +20,9 @@ const repository = 'registry.test/modules/words'
 
 async function pushIndex({ registry }: LambdaFixtures) {
   const platform = currentPlatform()
-  const other = { os: 'linux', architecture: platform.architecture === 'arm64' ? 'amd64' : 'arm64' }
+  const otherPlatform = { os: 'linux', architecture: platform.architecture === 'arm64' ? 'amd64' : 'arm64' }
   const manifests = await Promise.all(
-    [platform, other].map(async (platform) => {
+    [platform, otherPlatform].map(async (platform) => {
       const files = [{ path: '/main.mjs', content: platform.architecture }]
       const image = await buildImage({ files, platform, config: { Cmd: ['node', '/main.mjs'] } })
       return { ...(await pushImage(registry, 'modules/words', image, [])), platform }
@@ -31,7 +31,7 @@ async function pushIndex({ registry }: LambdaFixtures) {
   const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType: mediaTypes.index, manifests }))
   const { digest } = await registry.putManifest('modules/words', 'both', bytes, mediaTypes.index)
   const [digestHere = '', digestOther = ''] = manifests.map((manifest) => manifest.digest)
-  return { image: { repository, digest }, other, digestHere, digestOther }
+  return { image: { repository, digest }, other: otherPlatform, digestHere, digestOther }
 }
 
 const codeOf = async ({ client }: LambdaFixtures) => {

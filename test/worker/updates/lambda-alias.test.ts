@@ -36,13 +36,13 @@ test('updates and rolls back in real sandboxes without a failed request', async 
   const release = await released(allNames)
   const stopping = new AbortController()
   const responses = new Map<string, number>()
-  const client = async (_: unknown, index: number) => {
+  const runClient = async (_: unknown, index: number) => {
     while (!stopping.signal.aborted) {
       const version = await platform.request(allNames[index % 2] ?? '')
       responses.set(version, (responses.get(version) ?? 0) + 1)
     }
   }
-  const clients = Promise.all(Array.from({ length: rounds(2, 10) }, client))
+  const clients = Promise.all(Array.from({ length: rounds(2, 10) }, runClient))
   const options = { hasSandboxes: true }
   const update = await apply(platform, release, deployed, options)
   expect(await outcomeOf(update)).toBe(`Completed: Version ${release.version} serves.`)

@@ -75,7 +75,7 @@ const directory = (scheme: 'ldap' | 'ldaps' = 'ldaps') => {
 const countUsers = async () => (await query({ pk: usersOf(fixtures.caller.organisationId).pk })).items.length
 
 /** Signs in and returns the error code. Expects a rejected sign-in to create no user. */
-async function outcome(username = 'ada', secret = 'a password'): Promise<string> {
+async function trySignIn(username = 'ada', secret = 'a password'): Promise<string> {
   const countBefore = await countUsers()
   const code = await errorCodeOf(signIn({ username, password: secret }, newOrigin()))
   if (code !== 'no error') expect(await countUsers()).toBe(countBefore)
@@ -221,7 +221,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
         for (const byte of response) socket.write(Buffer.from([byte]))
       })
     }
-    expect(await outcome()).toBe('no error')
+    expect(await trySignIn()).toBe('no error')
   })
 
   test.each(unreachableCases)('fails if a directory %s', async (_, newHandler) => {
@@ -244,7 +244,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     })
     await directory()
     for (const username of [fixtures.platform.username, 'unknown']) {
-      expect(await outcome(username, 'a wrong password')).toBe('invalid_credentials')
+      expect(await trySignIn(username, 'a wrong password')).toBe('invalid_credentials')
       expect(operations.splice(0)).toEqual([bind, search])
     }
     expect(Buffer.concat(received).toString('latin1')).not.toContain('a wrong password')
@@ -253,7 +253,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
   test.each(refusing)('rejects the credentials if a directory %s', async (_, newHandler) => {
     respondWith(newHandler())
     await directory()
-    expect(await outcome()).toBe('invalid_credentials')
+    expect(await trySignIn()).toBe('invalid_credentials')
     expect(canary.connections).toHaveLength(0)
   })
 
@@ -262,7 +262,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     const parts = [(id: number) => message(id, reference), (id: number) => message(id, ada), tiny(2000), searchDone]
     respondWith(onNth(search, 1, writing(...parts.map((part) => (id: number) => part(id))))())
     await directory()
-    expect(await outcome()).toBe('no error')
+    expect(await trySignIn()).toBe('no error')
     expect(canary.connections).toHaveLength(0)
   })
 
@@ -377,7 +377,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
     const onRejection = (reason: unknown) => void rejections.push(reason)
     process.on('unhandledRejection', onRejection)
     onTestFinished(() => void process.off('unhandledRejection', onRejection))
-    expect(await outcome()).toBe('invalid_credentials')
+    expect(await trySignIn()).toBe('invalid_credentials')
     // Unhandled rejections are reported after the current tasks.
     await new Promise(setImmediate)
     expect(rejections).toEqual([])
@@ -389,7 +389,7 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
       respondWith(() => undefined)
       await directory()
       const countBefore = hostile.connections.length
-      expect(await outcome('ada', secret)).toBe('invalid_credentials')
+      expect(await trySignIn('ada', secret)).toBe('invalid_credentials')
       expect(hostile.connections.length).toBe(countBefore)
     },
   )
@@ -473,7 +473,7 @@ describe.skipIf(skipReason !== '')(`hostile StartTLS${skipReason}`, () => {
     async (response) => {
       await directory('ldap')
       acceptStartTls(response)
-      expect(await outcome()).toBe('no error')
+      expect(await trySignIn()).toBe('no error')
     },
   )
 
@@ -484,6 +484,6 @@ describe.skipIf(skipReason !== '')(`hostile StartTLS${skipReason}`, () => {
   ])('rejects StartTLS with %s injected before TLS', async (_, injected) => {
     acceptStartTls(Buffer.concat([startTlsResponse, injected]))
     await directory('ldap')
-    expect(await outcome()).toBe('invalid_credentials')
+    expect(await trySignIn()).toBe('invalid_credentials')
   })
 })

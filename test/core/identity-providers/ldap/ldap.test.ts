@@ -124,7 +124,7 @@ const directory = (
     { bindPassword },
   )
 
-async function asRoot(): Promise<Client> {
+async function bindRoot(): Promise<Client> {
   const client = new Client({ url: `ldaps://localhost:${ports.secure}`, tlsOptions: { ca: acme.ca } })
   await client.bind(rootAccount.bindDn, rootAccount.bindPassword)
   return client
@@ -221,7 +221,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
   )
 
   test('reads the groups at each sign-in', async () => {
-    await using client = await asRoot()
+    await using client = await bindRoot()
     const dn = `cn=late,${groupsDn}`
     const fields = { roleMappings: [{ group: dn, role: 'ClusterAdmin' as const }] }
     await directory({ groupSearchBase: undefined }, { fields })
@@ -313,7 +313,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     advanceClock(16 * 60_000)
     let tokens = first
     expect(await countStoreCalls(async () => (tokens = await refresh(first, newOrigin())))).toBe(5)
-    await using client = await asRoot()
+    await using client = await bindRoot()
     await client.modifyDN(`uid=grace,${usersDn}`, `uid=grace,${groupsDn}`)
     expect(await refresh(tokens, newOrigin())).toMatchObject({ tokenType: 'Bearer' })
     await expectError(refresh(second, newOrigin()), 'invalid_refresh_token')
@@ -344,7 +344,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     }
     advanceClock(40 * 24 * 3_600_000)
     await useInAnotherHour()
-    await using client = await asRoot()
+    await using client = await bindRoot()
     await client.modifyDN(`uid=ada,${usersDn}`, `uid=ada,${groupsDn}`)
     const { settings } = (await get(keys.identityProvider(idp.id))) ?? {}
     const move = (url: unknown) => transact([patch(keys.identityProvider(idp.id), { set: { settings: url } })])
@@ -368,7 +368,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     const idp = await directory()
     const { subjectHash, id } = await signInAs('twin2')
     expect(await get(keys.externalIdentity(idp.id, subjectHash ?? ''))).toMatchObject({ userId: id })
-    await using client = await asRoot()
+    await using client = await bindRoot()
     await client.modifyDN(`uid=twin2,${usersDn}`, `uid=renamed,${usersDn}`)
     expect(await signInAs('renamed', 'password of twin2')).toMatchObject({ id, username: 'renamed' })
   })

@@ -105,17 +105,17 @@ test('the key of a group pages its clusters while jobs still end; jobs of remove
   await end(0)
   await end(1)
   const { groups } = await Groups.read(caller, batchId)
-  const page = (group: string, query: object) =>
+  const readPage = (group: string, query: object) =>
     Groups.listClusters(caller, { batchId, group }, { page: 1, pageSize: 1, ...query })
   const { key } = groups[0]!
-  const first = await page(key, {})
+  const first = await readPage(key, {})
   for (const index of [2, 3, 4]) await end(index)
-  const second = await page(key, { cursor: first.nextCursor })
+  const second = await readPage(key, { cursor: first.nextCursor })
   const { id: clusterId, name } = enrolled.cluster
   expect([...first.items, ...second.items]).toEqual([1, 0].map((index) => ({ clusterId, name, jobId: jobIds[index] })))
   expect([second.totalCount, second.nextCursor]).toEqual([3, undefined])
-  expect((await page('1', {})).items[0]?.jobId).toBe(jobIds[2])
-  for (const unknownGroup of ['2', 'x', '-1']) await expectError(page(unknownGroup, {}), 'group_not_found')
+  expect((await readPage('1', {})).items[0]?.jobId).toBe(jobIds[2])
+  for (const unknownGroup of ['2', 'x', '-1']) await expectError(readPage(unknownGroup, {}), 'group_not_found')
   await expectError(Groups.read(caller, 'batch_1'), 'batch_not_found')
   await Cluster.remove(caller, clusterId)
   expect((await Groups.read(caller, batchId)).groups).toEqual([])

@@ -24,13 +24,13 @@ const compensates = 'Compensates for a worker that was killed during an installa
 
 const recordsDenials = 'Records denied calls; every role may call the routes of this function.'
 const releasesJobs = 'Wakes relays for jobs that waited because of a limit of their batch.'
-const withoutTarget = 'No target for checkpoints is set.'
+const noTargetError = 'No target for checkpoints is set.'
 
 /** Function → grant → the reason why no suite uses it. */
 export const unusedGrants: Record<string, Record<string, string>> = {
   meta: { 'queue:events': recordsDenials },
   'portal-data': { 'queue:events': recordsDenials },
-  'schedule/checkpoints': { 'table:read': withoutTarget, 'secret:audit-key': withoutTarget },
+  'schedule/checkpoints': { 'table:read': noTargetError, 'secret:audit-key': noTargetError },
   'gateway/modules': {
     'table:write': 'Records the first use of an API token, like every function.',
     'queue:events': publishes,

@@ -76,14 +76,14 @@ async function putAll(items: Record<string, unknown>[]): Promise<void> {
   }
 }
 
-beforeAll(() => putAll(upTo(itemCount).map(itemAt)))
+beforeAll(() => putAll(numbersUpTo(itemCount).map(itemAt)))
 
 const numbersOf = (items: Record<string, unknown>[] | undefined) => items?.map(({ k }) => k)
-const upTo = (count: number) => Array.from({ length: count }, (_, k) => k)
+const numbersUpTo = (count: number) => Array.from({ length: count }, (_, k) => k)
 
 test.each([true, false])('pages contain the whole partition in order, forward: %s', async (ScanIndexForward) => {
   const items = await store.table.all('pk = :p', { ':p': 'Q' }, { Limit: 7, ScanIndexForward })
-  expect(numbersOf(items)).toEqual(ScanIndexForward ? upTo(itemCount) : upTo(itemCount).toReversed())
+  expect(numbersOf(items)).toEqual(ScanIndexForward ? numbersUpTo(itemCount) : numbersUpTo(itemCount).toReversed())
 })
 
 test('a page that ends with the last item has a LastEvaluatedKey', async () => {
@@ -100,7 +100,7 @@ test('the LastEvaluatedKey of an index has the keys of index and table', async (
   const firstPage = await store.table.query('g1pk = :g', { ':g': 'G' }, { IndexName: 'byG1', Limit: 4 })
   expect(firstPage.LastEvaluatedKey).toEqual({ pk: 'Q', sk: 'A#0003', g1pk: 'G', g1sk: '003' })
   const items = await store.table.all('g1pk = :g', { ':g': 'G' }, { IndexName: 'byG1', Limit: 4 })
-  expect(numbersOf(items)).toEqual(upTo(10))
+  expect(numbersOf(items)).toEqual(numbersUpTo(10))
 })
 
 test('a changed key moves an item in an index, and a removed key removes it', async () => {
@@ -119,7 +119,7 @@ test('a page ends at 1 MB', async () => {
     await table.put({ pk: 'big', sk: String(k).padStart(3, '0'), k, d: 'x'.repeat(100 * 1024) })
   const page = await table.query('pk = :p', { ':p': 'big' })
   expect(page.Count).toBe(11)
-  expect(numbersOf(await table.all('pk = :p', { ':p': 'big' }))).toEqual(upTo(30))
+  expect(numbersOf(await table.all('pk = :p', { ':p': 'big' }))).toEqual(numbersUpTo(30))
 })
 
 const rowCount = rounds(2000, 20_000)
@@ -127,7 +127,7 @@ const rowCount = rounds(2000, 20_000)
 /** All rows have the same `g2pk`, so only the item's own key distinguishes them in that index. */
 const rowAt = (id: number) => ({ pk: `p${id % 7}`, sk: `i${id}`, g2pk: 'same', g1pk: 'same', g1sk: `Online#i${id}` })
 
-beforeAll(() => putAll(upTo(rowCount).map(rowAt)))
+beforeAll(() => putAll(numbersUpTo(rowCount).map(rowAt)))
 
 test.each([
   ['equal', 'byG2', 'g2pk'],

@@ -9,10 +9,10 @@ import { countCalls, poll, serveQueue, serveSqs, sqsClient, temporaryDir, TestQu
 test('creating an existing queue returns it', async () => {
   const { client } = await serveSqs()
   const command = new CreateQueueCommand({ QueueName: 'jobs', Attributes: { VisibilityTimeout: '70' } })
-  const first = await client.send(command)
-  expect(await client.send(command)).toMatchObject({ QueueUrl: first.QueueUrl })
-  expect(await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))).toMatchObject({ QueueUrl: first.QueueUrl })
-  expect(await new TestQueue(client, first.QueueUrl!).attributes()).toMatchObject({
+  const reply = await client.send(command)
+  expect(await client.send(command)).toMatchObject({ QueueUrl: reply.QueueUrl })
+  expect(await client.send(new GetQueueUrlCommand({ QueueName: 'jobs' }))).toMatchObject({ QueueUrl: reply.QueueUrl })
+  expect(await new TestQueue(client, reply.QueueUrl!).attributes()).toMatchObject({
     VisibilityTimeout: '70',
     QueueArn: 'arn:aws:sqs:eu-central-1:000000000000:jobs',
   })
@@ -61,13 +61,13 @@ test('delayed and unacknowledged messages return in time after the clock was set
 
 test('a queue keeps the path of its URL after a restart on another port', async () => {
   const dataDir = await temporaryDir()
-  const first = await serveSqs({ dataDir })
-  const queue = await TestQueue.create(first.client)
-  await first.sqs.close()
-  const second = await serveSqs({ dataDir })
+  const firstServer = await serveSqs({ dataDir })
+  const queue = await TestQueue.create(firstServer.client)
+  await firstServer.sqs.close()
+  const secondServer = await serveSqs({ dataDir })
   const { pathname } = new URL(queue.url)
   const command = new GetQueueUrlCommand({ QueueName: pathname.split('/').at(-1) })
-  expect(await second.client.send(command)).toMatchObject({ QueueUrl: `${second.sqs.url}${pathname}` })
+  expect(await secondServer.client.send(command)).toMatchObject({ QueueUrl: `${secondServer.sqs.url}${pathname}` })
 })
 
 test('rejects other host names, as in DNS rebinding', async () => {
@@ -81,13 +81,13 @@ test('rejects other host names, as in DNS rebinding', async () => {
 test('delivers a message again after its visibility timeout, with a new receipt handle', async () => {
   const { queue } = await serveQueue({ VisibilityTimeout: '600' })
   const sentMessage = await queue.send('body')
-  const [first] = await queue.receive()
+  const [message] = await queue.receive()
   expect(await queue.receive()).toEqual([])
-  await queue.changeVisibility(first?.ReceiptHandle, 1)
-  const [second] = await queue.await({ MessageSystemAttributeNames: ['ApproximateReceiveCount'] })
-  expect(second?.MessageId).toBe(sentMessage.MessageId)
-  expect(second?.ReceiptHandle).not.toBe(first?.ReceiptHandle)
-  expect(second?.Attributes?.['ApproximateReceiveCount']).toBe('2')
+  await queue.changeVisibility(message?.ReceiptHandle, 1)
+  const [redelivered] = await queue.await({ MessageSystemAttributeNames: ['ApproximateReceiveCount'] })
+  expect(redelivered?.MessageId).toBe(sentMessage.MessageId)
+  expect(redelivered?.ReceiptHandle).not.toBe(message?.ReceiptHandle)
+  expect(redelivered?.Attributes?.['ApproximateReceiveCount']).toBe('2')
 })
 
 test('rejects an unknown receipt handle of a batch, and ignores an outdated one', async () => {
@@ -95,10 +95,10 @@ test('rejects an unknown receipt handle of a batch, and ignores an outdated one'
   const { Failed } = await queue.deleteBatch(['bogus'])
   expect(Failed).toMatchObject([{ Id: 'entry-0', Code: 'ReceiptHandleIsInvalid', SenderFault: true }])
   await queue.send('body')
-  const [first] = await queue.receive({ VisibilityTimeout: 0 })
-  const [second] = await queue.await()
-  await queue.delete(first?.ReceiptHandle)
-  await queue.changeVisibility(second?.ReceiptHandle, 0)
+  const [message] = await queue.receive({ VisibilityTimeout: 0 })
+  const [redelivered] = await queue.await()
+  await queue.delete(message?.ReceiptHandle)
+  await queue.changeVisibility(redelivered?.ReceiptHandle, 0)
   expect(await queue.receive()).toHaveLength(1)
 })
 
