@@ -7,7 +7,7 @@ import { newRelay, sendJson, type Tenant } from './support/tenant.ts'
 export type FirstEvent = () => Promise<object>
 
 const message = (body: object) => async () => ({ Records: [{ messageId: 'bench', body: JSON.stringify(body) }] })
-const scheduled = async () => ({})
+const scheduledEvent = async () => ({})
 
 export async function firstEvents({ accessToken, organisationId }: Tenant): Promise<Record<string, FirstEvent>> {
   const relay = await newRelay(accessToken)
@@ -49,12 +49,12 @@ export async function firstEvents({ accessToken, organisationId }: Tenant): Prom
     'queue/installs-dead-letter': job,
     'queue/updates': job,
     'queue/updates-dead-letter': job,
-    'schedule/sweep': scheduled,
-    'schedule/heartbeat': scheduled,
-    'schedule/catalog': scheduled,
-    'schedule/updates': scheduled,
-    'schedule/write-check': scheduled,
-    'schedule/checkpoints': scheduled,
-    bootstrap: scheduled,
+    'schedule/sweep': scheduledEvent,
+    'schedule/heartbeat': scheduledEvent,
+    'schedule/catalog': scheduledEvent,
+    'schedule/updates': scheduledEvent,
+    'schedule/write-check': scheduledEvent,
+    'schedule/checkpoints': scheduledEvent,
+    bootstrap: scheduledEvent,
   }
 }

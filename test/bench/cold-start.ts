@@ -39,8 +39,8 @@ interface Program {
 
 export async function* measureColdStarts({ isQuick }: Effort): AsyncGenerator<Section> {
   const events = await firstEvents(await setUp())
-  const missing = (await listFunctionNames(join(root, 'functions'))).filter((name) => !(name in events))
-  if (missing.length > 0) throw new Error(`cold-start-events.ts has no event for ${missing.join(', ')}.`)
+  const missingNames = (await listFunctionNames(join(root, 'functions'))).filter((name) => !(name in events))
+  if (missingNames.length > 0) throw new Error(`cold-start-events.ts has no event for ${missingNames.join(', ')}.`)
   const programs = await buildPrograms(events)
   const lambda = await startLambda()
   try {

@@ -19,8 +19,8 @@ export async function* measurePortal({ isQuick }: Effort): AsyncGenerator<Sectio
     const context = await newContext(browser, platform.url)
     const page = await context.newPage()
     const rounds = range(isQuick ? 2 : 5)
-    const measured = new Map<string, number[]>()
-    const record = (name: string, ms: number) => measured.set(name, [...(measured.get(name) ?? []), ms])
+    const timesMs = new Map<string, number[]>()
+    const record = (name: string, ms: number) => timesMs.set(name, [...(timesMs.get(name) ?? []), ms])
     for (const _ of rounds)
       for (const path of ['/clusters', '/clusters?sort=name', '/clusters?selector=env%3Dprod']) {
         const startedAtMs = performance.now()
@@ -54,7 +54,7 @@ export async function* measurePortal({ isQuick }: Effort): AsyncGenerator<Sectio
     yield {
       title: `Portal: list of ${count.toLocaleString()} clusters, one machine, 1280 × 800`,
       columns: ['step', 'median ms', 'max ms'],
-      rows: [...measured].map(([name, times]) => [name, spread(times).median, spread(times).max]),
+      rows: [...timesMs].map(([name, times]) => [name, spread(times).median, spread(times).max]),
       goals: [],
     }
   } finally {

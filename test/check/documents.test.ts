@@ -123,10 +123,10 @@ const asvsSections = `
 `
 
 test('docs/asvs.md covers each of the 253 requirements once and lists the unmet ones', () => {
-  const required = [...asvsSections.matchAll(/(\d+\.\d+) (\d+)/g)].flatMap(([, section, count]) =>
+  const requiredIds = [...asvsSections.matchAll(/(\d+\.\d+) (\d+)/g)].flatMap(([, section, count]) =>
     Array.from({ length: Number(count) }, (_, index) => `${section}.${index + 1}`),
   )
-  expect(required).toHaveLength(253)
+  expect(requiredIds).toHaveLength(253)
   const text = read('docs/asvs.md')
   const partOf = (heading: string) => text.split(/^## /m).find((part) => part.startsWith(heading)) ?? ''
   const idsIn = (part: string): string[] => part.match(/\b\d+\.\d+\.\d+\b/g) ?? []
@@ -134,7 +134,7 @@ test('docs/asvs.md covers each of the 253 requirements once and lists the unmet 
   const rows = [...levels.matchAll(/^\| ([\d.]+) \| .+? \| (yes|part|no) \| .+ \|$/gm)]
   const ids = rows.map(([, id = '']) => id)
   const inapplicableIds = idsIn(partOf('What does not apply')).filter((id) => !ids.includes(id))
-  expect([...ids, ...inapplicableIds].toSorted()).toEqual(required.toSorted())
+  expect([...ids, ...inapplicableIds].toSorted()).toEqual(requiredIds.toSorted())
   const unmetRequirements = rows.flatMap(([, id = '', state]) => (state === 'no' ? [id] : []))
   expect(idsIn(partOf('What is not met')).toSorted()).toEqual(unmetRequirements.toSorted())
 })

@@ -101,7 +101,7 @@ test('converts scripts for Unix interpreters with a note, unless --keep-line-end
     [['run', '--cluster', 'berlin-1'], windowsScript],
     [['batch', 'submit', '-', '--wait'], `${line}\n${line}`],
   ]
-  const ended = inputs.map(async ([args, input]) => {
+  const runs = inputs.map(async ([args, input]) => {
     const [convertedRun, unconvertedRun] = await Promise.all([
       plat.run(args, input),
       plat.run([...args, '--keep-line-ends'], input),
@@ -109,7 +109,7 @@ test('converts scripts for Unix interpreters with a note, unless --keep-line-end
     const note = expect.stringMatching(/CRLF line ends and a byte order mark.*--keep-line-ends/)
     expect([convertedRun.exitCode, convertedRun.err, unconvertedRun.exitCode]).toEqual([0, note, 127])
   })
-  await Promise.all(ended)
+  await Promise.all(runs)
   expect(await plat.prints(runAtBerlin('printf', '%s', 'a\r\n'))).toBe('a\r\n')
 })
 

@@ -83,8 +83,8 @@ describe('a new module', () => {
 
   test('does not overwrite existing files', async () => {
     await writeFile(join(author.folder, 'taken'), 'content')
-    const ended = await Promise.all(['greeting', 'taken'].map((id) => author.plat.run(['module', 'new', id])))
-    for (const each of ended) expect(each).toMatchObject({ exitCode: 2, out: '' })
+    const results = await Promise.all(['greeting', 'taken'].map((id) => author.plat.run(['module', 'new', id])))
+    for (const each of results) expect(each).toMatchObject({ exitCode: 2, out: '' })
     expect(await readFile(join(author.folder, 'taken'), 'utf8')).toBe('content')
   })
 

@@ -22,7 +22,7 @@ describe('a key', () => {
     expect(await readFile(file, 'utf8')).toBe(textBefore)
   })
 
-  const encrypted =
+  const encryptedKey =
     '-----BEGIN ENCRYPTED SIGSTORE PRIVATE KEY-----\nYQ==\n-----END ENCRYPTED SIGSTORE PRIVATE KEY-----\n'
 
   test.for(
@@ -30,7 +30,7 @@ describe('a key', () => {
       ['sign', 'nowhere.key', undefined, 'plat module key'],
       ['sign', 'text.key', 'no key', 'PEM'],
       ['sign', 'ada.pub', undefined, 'It is a public key'],
-      ['sign', 'cosign.key', encrypted, 'cosign'],
+      ['sign', 'cosign.key', encryptedKey, 'cosign'],
       ['verify', 'ada.key', undefined, 'It is a private key'],
       ['verify', 'text.pub', 'no key', 'PEM'],
     ] as const),

@@ -52,8 +52,8 @@ test('a module that is pushed with a key is verified with that key only', async 
   const pushed = await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])
   expect(pushed).toMatchObject({ isSigned: true })
   expect(await verify('latest', 'eve')).toMatchObject({ exitCode: 1, problem: 'unknown_key' })
-  const verified = { exitCode: 0, by: 'ada.pub', digest, layout: 'referrer' }
-  expect(await verify('latest', 'eve', 'ada')).toMatchObject(verified)
+  const verification = { exitCode: 0, by: 'ada.pub', digest, layout: 'referrer' }
+  expect(await verify('latest', 'eve', 'ada')).toMatchObject(verification)
 })
 
 test('a module can be signed in the legacy layout', async () => {

@@ -124,8 +124,8 @@ test('concurrent processes renew a session once', async () => {
     return (await countWaiting()) === otherCount || countRequests('POST /api/v1/auth/refresh') > otherCount
   })
   proxy.inject('POST /api/v1/auth/refresh', { holdUntil })
-  const ended = await Promise.all(Array.from({ length: 1 + otherCount }, () => plat.run(['whoami'])))
-  expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
+  const results = await Promise.all(Array.from({ length: 1 + otherCount }, () => plat.run(['whoami'])))
+  expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0])
   expect(countRequests('POST /api/v1/auth/refresh')).toBe(1)
   await changeSession({ expiresAtMs: 0 })
   expect((await plat.run(['whoami'])).exitCode).toBe(0)
@@ -193,8 +193,8 @@ test('does not continue as another user who signed in during the command', async
 test('adopts the session of an earlier version, also in two processes at once', async () => {
   await rename(file('contexts/default.json'), file('session.json'))
   await chmod(file('session.json'), 0o644)
-  const ended = await Promise.all([plat.run(['whoami']), plat.run(['whoami'])])
-  expect(ended.map(({ exitCode }) => exitCode)).toEqual([0, 0])
+  const results = await Promise.all([plat.run(['whoami']), plat.run(['whoami'])])
+  expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 0])
   expect(existsSync(file('session.json'))).toBe(false)
   expect(statSync(file('contexts/default.json')).mode & 0o777).toBe(0o600)
   expect(await readdir(file('contexts'))).toEqual(['default.json'])
@@ -214,8 +214,8 @@ test('keeps contexts apart: each has a server and a session, and tokens are sent
     [3, 'See: plat context list', 'whoami --context', 'nowhere'],
     [3, 'There is no context nowhere.', 'cluster --context nowhere', 'list'],
   ] as const
-  const ended = await Promise.all(refusedCommands.map(([, , line, last]) => shell.run([...line.split(' '), last])))
-  expect(ended).toMatchObject(
+  const results = await Promise.all(refusedCommands.map(([, , line, last]) => shell.run([...line.split(' '), last])))
+  expect(results).toMatchObject(
     refusedCommands.map(([exitCode, text]) => ({ exitCode, err: expect.stringContaining(text) })),
   )
   const runWithoutName = await shell.with({ PLAT_TOKEN: 'plat_wrong', PLAT_CONTEXT: 'other' }).run(['whoami'])

@@ -85,14 +85,14 @@ test('no operation changes or removes an audit entry', async ({ platform, admin 
   }
 })
 
-const exported = async (client: Client, query = 'format=ndjson') =>
+const exportAudit = async (client: Client, query = 'format=ndjson') =>
   parseLines((await exportParts(client, `${path}/export?${query}`)).join(''))
 
 test('an export verifies offline, and any change to it is detected', async ({ platform }) => {
   const { client, organisationId } = await platform.tenant
   await recordedCluster(platform, client)
   const start = chainStartOf(organisationId)
-  const entries = await exported(client)
+  const entries = await exportAudit(client)
   expect(entries.length).toBeGreaterThan(2)
   expect(firstInvalidSeq(start, entries)).toBeUndefined()
   const changedEntries = entries.with(1, { ...entries[1], detail: `${entries[1].detail}.` })
@@ -113,7 +113,7 @@ test('verifies the chain up to the last hash of an export', async ({ platform })
     expect(verification.valid).toBe(true)
   }
   expect([verification.valid, verification.firstBroken]).toEqual([true, undefined])
-  const copy = await exported(client)
+  const copy = await exportAudit(client)
   expect(firstInvalidSeq(chainStartOf(organisationId), copy)).toBeUndefined()
   expect(copy[verification.headSeq - 1].hash).toBe(verification.headHash)
 })
@@ -128,7 +128,7 @@ test('exports CSV with the same entries and no spreadsheet formulas', async ({ p
   const header = (await exportParts(admin, `${path}/export?format=csv&after=0`))[0]?.split('\r\n', 1)[0] ?? ''
   expect(csv).not.toMatch(/(?:^|,)"?[=+@]/m)
   const entries = parseCsv(`${header}\r\n${csv}`)
-  const lines = await exported(admin, `after=${lastSeqBefore}`)
+  const lines = await exportAudit(admin, `after=${lastSeqBefore}`)
   expect(entries.slice(0, details.length)).toEqual(lines.slice(0, details.length))
   expect(firstInvalidSeq({ seq: lastSeqBefore, previousHash: entries[0].previousHash }, entries)).toBeUndefined()
   expect(entries.filter((entry) => entry.resource === resource).map(({ detail }) => detail)).toEqual(details)

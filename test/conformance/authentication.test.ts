@@ -98,10 +98,10 @@ const sessionsOf = ({ client }: TestUser, count: number): Promise<any[]> =>
 test('lists sessions, newest first, and marks the current one', async ({ platform }) => {
   const user = await platform.newUser('Viewer')
   await platform.signIn(user)
-  const [newest, oldest] = await sessionsOf(user, 2)
-  expect([newest.isCurrent, oldest.isCurrent]).toEqual([false, true])
-  expect(Date.parse(newest.createdAt)).toBeGreaterThanOrEqual(Date.parse(oldest.createdAt))
-  for (const { address } of [newest, oldest]) expect(address).toMatch(/^[0-9a-f.:]+$/)
+  const [newestSession, oldestSession] = await sessionsOf(user, 2)
+  expect([newestSession.isCurrent, oldestSession.isCurrent]).toEqual([false, true])
+  expect(Date.parse(newestSession.createdAt)).toBeGreaterThanOrEqual(Date.parse(oldestSession.createdAt))
+  for (const { address } of [newestSession, oldestSession]) expect(address).toMatch(/^[0-9a-f.:]+$/)
 })
 
 test('ends one session and keeps the others', async ({ platform }) => {

@@ -157,10 +157,10 @@ test('groups the jobs of a batch by equal results, pages their clusters and expo
   const get = async (path: string) => expectStatus(await admin.get(`${batchPath}/${batchId}/${path}`), 200)
   const { groups, pending } = await get('groups')
   const emptySha256 = createHash('sha256').digest('hex')
-  const common = { outputSha256: emptySha256, sample: '', clusterIds: [relay.clusterId] }
+  const commonFields = { outputSha256: emptySha256, sample: '', clusterIds: [relay.clusterId] }
   expect(groups).toMatchObject([
-    { ...common, status: 'Failed', statusReason: 'exit_nonzero', exitCode: 3, count: 1, sampleJobId: jobIds[1] },
-    { ...common, status: 'Completed', exitCode: 0, count: 2 },
+    { ...commonFields, status: 'Failed', statusReason: 'exit_nonzero', exitCode: 3, count: 1, sampleJobId: jobIds[1] },
+    { ...commonFields, status: 'Completed', exitCode: 0, count: 2 },
   ])
   expect(pending).toBe(1)
   await completeInOrder(relay, [3])

@@ -204,16 +204,16 @@ deliveryTest('retries a failed delivery, does not delay others and redelivers on
 deliveryTest('does not delay other deliveries for a receiver that hangs', async ({ tenant }) => {
   const { admin, receiver, newWebhook } = tenant
   receiver.hangingPaths.add('/hanging')
-  const [hanging, quick] = [
+  const [hangingWebhook, quickWebhook] = [
     await newWebhook('/hanging', ['platform.setup.*']),
     await newWebhook('/quick', ['platform.setup.*']),
   ]
-  expectStatus(await admin.post(`${path}/${hanging.id}/test`), 202)
+  expectStatus(await admin.post(`${path}/${hangingWebhook.id}/test`), 202)
   await waitForRequests(receiver, '/hanging', 1)
-  expectStatus(await admin.post(`${path}/${quick.id}/test`), 202)
+  expectStatus(await admin.post(`${path}/${quickWebhook.id}/test`), 202)
   await waitForRequests(receiver, '/quick', 1)
   // The first attempt is still open.
-  const { attempts, status } = await waitForDelivery(admin, hanging.id, () => true)
+  const { attempts, status } = await waitForDelivery(admin, hangingWebhook.id, () => true)
   expect([attempts, status]).toEqual([[], 'Pending'])
 })
 

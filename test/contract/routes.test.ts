@@ -4,7 +4,7 @@ import { allowsUnknownInput, bodySchemaOf, capabilitiesOf } from '@platform/cont
 import { isPermission } from '@platform/contract/permission'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { addressOf, hidden, parametersOf } from './support/paths.ts'
+import { addressOf, findHidden, parametersOf } from './support/paths.ts'
 
 /** Paths that need no access token. Add every new public operation here. */
 const publicPaths = [
@@ -55,14 +55,14 @@ test('no two operations share a name', () => {
 })
 
 test('the table lists literal segments before parameters', () => {
-  expect(hidden(routes.map(({ endpoint }) => endpoint))).toEqual([])
+  expect(findHidden(routes.map(({ endpoint }) => endpoint))).toEqual([])
 })
 
 test('detects an operation that a parameter hides', () => {
   const parameterised = { method: 'get', path: '/jobs/{id}' } as const
   const literal = { method: 'get', path: '/jobs/batch' } as const
-  expect(hidden([parameterised, literal])).toEqual(['get /jobs/batch'])
-  expect(hidden([literal, parameterised])).toEqual([])
+  expect(findHidden([parameterised, literal])).toEqual(['get /jobs/batch'])
+  expect(findHidden([literal, parameterised])).toEqual([])
 })
 
 describe.for(routes)('$operationId', ({ operationId, endpoint }) => {

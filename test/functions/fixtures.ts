@@ -93,8 +93,8 @@ const newEnrollmentKey = (user: SignedInUser) => perform(user, 'POST /api/v1/enr
 
 /** Returns a request for a relay update. Cancels a running update first, because only one may run at a time. */
 async function relayUpdate(user: SignedInUser): Promise<{ body: object }> {
-  const current = JSON.stringify({ version, relay: { sha256: 'a'.repeat(64), signature: 'c2ln' } })
-  await transact([upsert(keys.updateState(), { set: { current } })])
+  const currentRelease = JSON.stringify({ version, relay: { sha256: 'a'.repeat(64), signature: 'c2ln' } })
+  await transact([upsert(keys.updateState(), { set: { current: currentRelease } })])
   const { items } = await perform(user, 'GET /api/v1/relay-updates', {})
   const runningUpdate = items.find(({ status }: { status: string }) => status === 'Running')
   if (runningUpdate) await perform(user, 'POST /api/v1/relay-updates/{id}/cancel', { params: { id: runningUpdate.id } })

@@ -237,7 +237,7 @@ test('accepts one of eight concurrent responses', async () => {
   expect(responses.filter(({ status }) => status === 401)).toHaveLength(7)
 })
 
-const hostile = [
+const hostileTexts = [
   'https://evil.example/',
   '//evil.example',
   '/\\evil.example',
@@ -258,7 +258,7 @@ const hostile = [
 const parameters = ['tenant', 'admin_consent', 'scope', 'error', 'error_description', 'code', 'iss']
 const unknownNames = ['returnTo', 'redirect_uri', 'url', 'provider', 'consent', '__proto__', 'constructor']
 
-test.each(hostile.map((value) => [value]))('never redirects to or repeats %j, in any parameter', async (value) => {
+test.each(hostileTexts.map((value) => [value]))('never redirects to or repeats %j, in any parameter', async (value) => {
   for (const name of [...parameters, ...unknownNames]) {
     const call = Object.values(methods)[(name.length + value.length) % 3] ?? byGet
     state = await newState()

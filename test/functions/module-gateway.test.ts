@@ -75,10 +75,10 @@ test('gives up on a module that does not respond', async () => {
 
 test('reports a module that starts, stops or has ended as unavailable', async () => {
   await using starting = await runInstance(respond({ [notAskedHeader]: '1' }, '{"error":"wrong_state"}', 503))
-  await using ended = await runInstance()
-  await get(ended.api)
-  await ended.end()
-  for (const { api } of [starting, ended]) {
+  await using endedInstance = await runInstance()
+  await get(endedInstance.api)
+  await endedInstance.end()
+  for (const { api } of [starting, endedInstance]) {
     const response = await get(api)
     expect(statusAndError(response)).toEqual([503, 'module_unavailable'])
     expect(Number(response.headers['retry-after'])).toBeGreaterThan(0)
@@ -108,14 +108,14 @@ test('reports a module during its installation as unavailable to authenticated c
 async function replacedModule() {
   const oldInstance = await runInstance()
   const { moduleId, api } = oldInstance
-  const current = await runInstance(undefined, { moduleId, hasRoute: false })
+  const currentInstance = await runInstance(undefined, { moduleId, hasRoute: false })
   await get(api)
-  await reserveRoutes(moduleId, { apiBasePath: api, deployment: current.deployment })
+  await reserveRoutes(moduleId, { apiBasePath: api, deployment: currentInstance.deployment })
   shiftClock(200)
   const dispose = async () => {
-    await Promise.all([oldInstance, current].map((each) => each[Symbol.asyncDispose]()))
+    await Promise.all([oldInstance, currentInstance].map((each) => each[Symbol.asyncDispose]()))
   }
-  return { old: oldInstance, current, api, [Symbol.asyncDispose]: dispose }
+  return { old: oldInstance, current: currentInstance, api, [Symbol.asyncDispose]: dispose }
 }
 
 const post = (target: string) => request({ method: 'POST', target, body: 'once' })
@@ -146,13 +146,13 @@ test('never repeats a request that has reached an instance', async () => {
 })
 
 test('forgets a removed module when it is unreachable, and within a second otherwise', async () => {
-  await using removed = await runInstance()
+  await using removedInstance = await runInstance()
   await using orphan = await runInstance()
-  for (const { api } of [removed, orphan]) expect((await get(api)).status).toBe(200)
-  for (const { moduleId } of [removed, orphan]) await reserveRoutes(moduleId, undefined)
-  await removed.end()
+  for (const { api } of [removedInstance, orphan]) expect((await get(api)).status).toBe(200)
+  for (const { moduleId } of [removedInstance, orphan]) await reserveRoutes(moduleId, undefined)
+  await removedInstance.end()
   shiftClock(200)
-  expect((await get(removed.api)).json.error).toBe('route_not_found')
+  expect((await get(removedInstance.api)).json.error).toBe('route_not_found')
   passCacheTime()
   expect((await get(orphan.api)).json.error).toBe('route_not_found')
 })

@@ -271,9 +271,9 @@ test.each(['/', '/clusters/clus_01?tab=nodes&next=//x', '/jobs?from=%2F%2Fx#top'
 )
 
 const names = ['state', 'code', 'iss', 'error', 'error_description', 'session_state', 'returnTo', 'redirect_uri']
-const hostile = ['//evil.example', '<script>alert(1)</script>', '"\r\nlocation: //evil.example', '&error=x#']
+const hostileTexts = ['//evil.example', '<script>alert(1)</script>', '"\r\nlocation: //evil.example', '&error=x#']
 
-test.each(names.flatMap((name) => hostile.map((value) => [name, value] as const)))(
+test.each(names.flatMap((name) => hostileTexts.map((value) => [name, value] as const)))(
   'redirects a callback with the %s %j to the sign-in page without repeating it',
   async (name, value) => {
     const { id } = await newProvider(issuer.url)

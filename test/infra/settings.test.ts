@@ -136,14 +136,14 @@ test.runIf(isLong)('PLAT_CHANNEL=off deploys no broker, no grant for it, and no 
   const graph = await graphOf('dev', { PLAT_CHANNEL: 'off' })
   expect(graph.resources.filter(({ type }) => type.startsWith('aws:iot/'))).toEqual([])
   expect(JSON.stringify(ofType(graph, 'aws:iam/role:Role'))).not.toContain('iot:')
-  const [plain] = functionsOf(graph, functionNames)
-  expect(plain!.environment).toMatchObject({ PLAT_CHANNEL_URL: '', PLAT_CHANNEL_ENDPOINT: '' })
+  const [plainFunction] = functionsOf(graph, functionNames)
+  expect(plainFunction!.environment).toMatchObject({ PLAT_CHANNEL_URL: '', PLAT_CHANNEL_ENDPOINT: '' })
 })
 
 test.runIf(isLong)('empty settings are not passed to functions', async () => {
   const emptySettings = Object.fromEntries([...settingNames, ...keyFileNames, ...optionNames].map((name) => [name, '']))
-  const [plain] = functionsOf(await graphOf('dev', emptySettings), functionNames)
-  expect(settingNames.filter((name) => name in plain!.environment)).toEqual([])
+  const [plainFunction] = functionsOf(await graphOf('dev', emptySettings), functionNames)
+  expect(settingNames.filter((name) => name in plainFunction!.environment)).toEqual([])
 })
 
 const limits: Record<string, [attribute: string, max: number]> = {

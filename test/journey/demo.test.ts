@@ -30,12 +30,12 @@ test.skipIf(skipReason !== '')(
       [{ PLAT_DATA_DIR: folder }, /Unset PLAT_DATA_DIR/],
       [{ PLAT_HOST: '0.0.0.0' }, /Unset PLAT_HOST/],
     ] as const) {
-      await using rejected = start(env)
-      await rejected.writes(message)
-      expect(await rejected.ended).toMatchObject({ exitCode: 1 })
+      await using rejectedDemo = start(env)
+      await rejectedDemo.writes(message)
+      expect(await rejectedDemo.ended).toMatchObject({ exitCode: 1 })
     }
-    await using kept = run({}, ...program('demo/clean.ts'))
-    expect(await kept.ended).toMatchObject({ exitCode: 1 })
+    await using keptDemo = run({}, ...program('demo/clean.ts'))
+    expect(await keptDemo.ended).toMatchObject({ exitCode: 1 })
     expect(await readdir(folder)).toEqual(['dynamodb'])
     await rm(folder, { recursive: true })
 

@@ -32,7 +32,7 @@ const operations = {
   remove: (client) => client.remove('a', subject.digest),
 } satisfies Record<string, Operation>
 
-/** `elsewhere` is the URL of another server. */
+/** `otherUrl` is the URL of another server. */
 type Row = [
   name: string,
   operation: keyof typeof operations,

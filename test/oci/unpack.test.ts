@@ -32,8 +32,8 @@ describe('processes', () => {
   test('can unpack the same image concurrently, without removing the draft of another process', async () => {
     await using store = await temporaryFolder()
     await using processes = new AsyncDisposableStack()
-    const stuck = processes.use(start(store.path, 'stuck'))
-    await stuck.writes(/stuck/)
+    const stuckProcess = processes.use(start(store.path, 'stuck'))
+    await stuckProcess.writes(/stuck/)
     const programs = [1, 2, 3].map(() => processes.use(start(store.path, 'whole')))
     const roots = await Promise.all(programs.map(async (program) => (await program.writes(/\S+\/root/))[0]))
     expect(new Set(roots).size).toBe(1)

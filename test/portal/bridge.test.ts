@@ -60,11 +60,11 @@ function recordingBridge(fetch: Fetch, origin = 'https://platform.example.com') 
   return { ...bridge, received, sent, opened }
 }
 
-const ok: Fetch = async () => new Response('fine', { headers: { 'x-one': '1' } })
+const respondOk: Fetch = async () => new Response('fine', { headers: { 'x-one': '1' } })
 const request = (rest: object = {}) => ({ platform: 'request', id: 1, method: 'GET', path: '/api/hello', ...rest })
 
 test('forwards allowed headers only and returns the response as text', async () => {
-  const { receive, received, sent } = recordingBridge(ok)
+  const { receive, received, sent } = recordingBridge(respondOk)
   const headers = { 'Content-Type': 'text/csv', Cookie: 'a=b', Authorization: 'Bearer x', 'X-Forwarded-For': '1.2.3.4' }
   receive(request({ id: 'a', method: 'POST', path: '/api/hello/orders?x=1', headers, body: 'a,b' }))
   const response = { platform: 'response', id: 'a', status: 200, headers: { 'x-one': '1' }, body: 'fine' }
@@ -84,7 +84,7 @@ test.for([
   [{ headers: { accept: 'a\nb' } }, 'not_allowed'],
   [{ method: 'POST', body: '€'.repeat(1_400_000) }, 'too_large'],
 ] as const)('does not send %j', async ([rest, error]) => {
-  const { receive, received, sent } = recordingBridge(ok)
+  const { receive, received, sent } = recordingBridge(respondOk)
   receive(request(rest))
   await expect.poll(() => received).toEqual([{ platform: 'response', id: 1, status: 0, headers: {}, body: '', error }])
   expect(sent).toEqual([])
@@ -112,7 +112,7 @@ test.for([
   { platform: 'open', path: 'javascript:alert(1)' },
   { platform: 'open', path: '/modules/hello/../../settings/users' },
 ])('ignores the message %j', async (data) => {
-  const { receive, received, sent, opened } = recordingBridge(ok)
+  const { receive, received, sent, opened } = recordingBridge(respondOk)
   receive(data)
   receive(request({ id: 'last' }))
   await expect.poll(() => received).toMatchObject([{ id: 'last' }])
@@ -120,7 +120,7 @@ test.for([
 })
 
 test('opens pages of its module', () => {
-  const { receive, opened } = recordingBridge(ok)
+  const { receive, opened } = recordingBridge(respondOk)
   receive({ platform: 'open', path: '/modules/hello/orders?page=2' })
   expect(opened).toEqual(['/modules/hello/orders?page=2'])
 })
@@ -159,7 +159,7 @@ test('allows ten concurrent requests', async () => {
 })
 
 test('sends theme, locale and time zone after a hello and when they change', () => {
-  const { receive, sendContext, received } = recordingBridge(ok)
+  const { receive, sendContext, received } = recordingBridge(respondOk)
   sendContext()
   expect(received).toEqual([])
   receive({ platform: 'hello' })

@@ -111,9 +111,9 @@ test('a new platform is set up, runs a job on a real relay and installs a module
     'plat_device Strict',
     'plat_refresh Strict',
   ])
-  const readable: string = await page.evaluate('document.cookie')
-  for (const { value } of tokens) expect(readable).not.toContain(value)
-  expect(readable).not.toMatch(/eyJ|sess_|token/i)
+  const readableCookies: string = await page.evaluate('document.cookie')
+  for (const { value } of tokens) expect(readableCookies).not.toContain(value)
+  expect(readableCookies).not.toMatch(/eyJ|sess_|token/i)
 
   await mainLink(page, 'Clusters').click()
   await link(page, 'berlin-1').waitFor()

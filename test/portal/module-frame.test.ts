@@ -147,9 +147,9 @@ test.runIf(isLong)('the bridge ignores messages of other frames', async ({ insta
     await page.evaluate((message) => (globalThis as any).postMessage(message, '*'), message)
     await frame.evaluate((message) => {
       const { document, setTimeout }: any = globalThis
-      const inner = document.createElement('iframe')
-      document.body.append(inner)
-      inner.srcdoc = `<script>top.postMessage(${JSON.stringify(message)}, '*')</script>`
+      const innerFrame = document.createElement('iframe')
+      document.body.append(innerFrame)
+      innerFrame.srcdoc = `<script>top.postMessage(${JSON.stringify(message)}, '*')</script>`
       return new Promise((resolve) => setTimeout(resolve, 1000))
     }, message)
   })

@@ -123,9 +123,9 @@ test('shows failed attempts; a webhook that the platform disabled can be enabled
   await click(page, 'Send test event')
   await page.getByText('Failed to send the test event').first().waitFor()
   status = 204
-  const isEnabled = details(page).getByRole('checkbox', { name: /^Enabled / })
-  await pollUntil(page, () => isEnabled.isChecked()).toBe(false)
-  await isEnabled.check()
+  const enabledBox = details(page).getByRole('checkbox', { name: /^Enabled / })
+  await pollUntil(page, () => enabledBox.isChecked()).toBe(false)
+  await enabledBox.check()
   await click(page, 'Save changes')
   await reason.waitFor({ state: 'detached' })
   await click(page, 'Send test event')

@@ -88,7 +88,7 @@ test.skipIf(!canIsolate || skipReason !== '')(
     await using listening = await listen(server, network.host)
     await using proxy = startProxy(folder.path, listening.url)
     await proxy.writes(/Accepting connections/)
-    const plat = async (HTTPS_PROXY: string) => {
+    const runPlat = async (HTTPS_PROXY: string) => {
       const mainFile = join(process.cwd(), 'packages/cli/src/main.ts')
       const args = ['netns', 'exec', network.name, process.execPath, mainFile, 'cluster', 'list']
       const extra = { NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem'), PLAT_TOKEN: 'token', HOME: folder.path }
@@ -98,15 +98,15 @@ test.skipIf(!canIsolate || skipReason !== '')(
       return { exitCode: (await program.ended).exitCode, text: program.text }
     }
     const host = `${network.host}:3128`
-    expect(await plat(`http://user:s%65cret@${host}`)).toMatchObject({
+    expect(await runPlat(`http://user:s%65cret@${host}`)).toMatchObject({
       exitCode: 3,
       text: expect.stringMatching(/The token in PLAT_TOKEN is not valid/),
     })
-    expect(await plat(`http://user:wrong@${host}`)).toMatchObject({
+    expect(await runPlat(`http://user:wrong@${host}`)).toMatchObject({
       exitCode: 4,
       text: expect.stringMatching(/status 40[17]\)/),
     })
-    expect(await plat(`socks5://${host}`)).toMatchObject({
+    expect(await runPlat(`socks5://${host}`)).toMatchObject({
       exitCode: 2,
       text: expect.stringMatching(/HTTPS_PROXY names a proxy/),
     })

@@ -146,8 +146,8 @@ test('a relay that cannot write its programs reports the reason, runs scripts, a
   await using otherSite = await Site.open()
   mkdirSync(join(otherSite.stateFolder, 'programs/state.json.draft'), { recursive: true, mode: 0o700 })
   otherSite.offer(newProgram, newVersion, `${newProgram} `)
-  const rejecting = otherSite.start()
-  await rejecting.writes(/could not be rejected/)
+  const rejectingRelay = otherSite.start()
+  await rejectingRelay.writes(/could not be rejected/)
   expect((await otherSite.platform.run({ script: 'echo out' })).output).toBe('out\n')
 }, 60_000)
 

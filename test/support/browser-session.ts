@@ -26,13 +26,13 @@ export class BrowserSession {
 
   async send(handler: GatewayHandler, { method = 'GET', headers, ...sent }: TestRequest): Promise<TestResponse> {
     const portalHeaders = method === 'GET' || method === 'HEAD' ? this.readHeaders : this.writeHeaders
-    const received = await send(handler, {
+    const response = await send(handler, {
       ...sent,
       method,
       headers: { ...portalHeaders, ...this.cookieHeader(), ...headers },
     })
-    for (const cookie of received.cookies) this.keep(cookie)
-    return received
+    for (const cookie of response.cookies) this.keep(cookie)
+    return response
   }
 
   post = (handler: GatewayHandler, target: string, body: unknown): Promise<TestResponse> =>

@@ -26,8 +26,8 @@ export class Browser {
 
   async open(url: URL): Promise<{ status: number; location: string | undefined }> {
     if (url.origin === this.portal) {
-      const received = await this.send({ target: url.pathname + url.search })
-      return { status: received.status, location: received.headers['location'] }
+      const response = await this.send({ target: url.pathname + url.search })
+      return { status: response.status, location: response.headers['location'] }
     }
     const response = await fetch(url, { redirect: 'manual', headers: this.cookies(url.origin) })
     await response.text()
@@ -36,9 +36,9 @@ export class Browser {
   }
 
   async send(sent: { target: string } & Partial<ReturnType<typeof jsonRequest>>): Promise<TestResponse> {
-    const received = await send(this.handler, { ...sent, headers: { ...sent.headers, ...this.cookies(this.portal) } })
-    this.keep(this.portal, received.cookies)
-    return received
+    const response = await send(this.handler, { ...sent, headers: { ...sent.headers, ...this.cookies(this.portal) } })
+    this.keep(this.portal, response.cookies)
+    return response
   }
 
   post = (target: string, body: unknown): Promise<TestResponse> => this.send(jsonRequest(target, body))

@@ -11,12 +11,12 @@ import { temporaryFolder } from './temporary-folder.ts'
 
 const folder = join(root, 'node_modules/.cache/built-once')
 
-const isOfBuild = /^(?:packages|functions|scripts|infra|test\/simulator\/graph)\/|^package-lock\.json$/
+const buildPattern = /^(?:packages|functions|scripts|infra|test\/simulator\/graph)\/|^package-lock\.json$/
 
 function fingerprint(changedBy: string): string {
   const hash = createHash('sha256')
   for (const { path, text } of sources()) {
-    if (isOfBuild.test(path) || path === changedBy) hash.update(`${path}\0${text}\0`)
+    if (buildPattern.test(path) || path === changedBy) hash.update(`${path}\0${text}\0`)
   }
   return hash.digest('hex').slice(0, 32)
 }

@@ -75,14 +75,14 @@ async function tryVariants({ name, handler }: Operation, request: TestRequest, v
   seen.operations++
   for (const [variant, headers] of Object.entries(variants)) {
     const writesBefore = writes()
-    const received = await send(handler, { ...request, headers: { ...headers } })
+    const response = await send(handler, { ...request, headers: { ...headers } })
     seen.requests++
     seen.writes += writes() - writesBefore
     // The platform reports `token_expired` only for a token that its own key has signed.
-    const isExpired = /^(?:valid for ten years|issued in)/.test(variant) && received.json?.error === 'token_expired'
-    const line = `${name} with ${variant}: ${received.status} ${received.text.slice(0, 200)}`
-    if (received.status !== 401) accepted.push(line)
-    else if (comparable(received) !== expected && !isExpired) different.push(line)
+    const isExpired = /^(?:valid for ten years|issued in)/.test(variant) && response.json?.error === 'token_expired'
+    const line = `${name} with ${variant}: ${response.status} ${response.text.slice(0, 200)}`
+    if (response.status !== 401) accepted.push(line)
+    else if (comparable(response) !== expected && !isExpired) different.push(line)
   }
 }
 

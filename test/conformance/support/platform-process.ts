@@ -39,12 +39,12 @@ async function setUpPlatformAt(url: string): Promise<Options> {
   const isLocal = loopback.test(new URL(url).hostname)
   const password = env['PLAT_CONFORMANCE_PASSWORD'] ?? (isLocal ? documentedPassword : undefined)
   if (password === undefined) throw new Error('Set PLAT_CONFORMANCE_PASSWORD: the platform is on another machine.')
-  const allowed = (env['PLAT_WEBHOOK_ALLOW'] ?? '').split(',').map((target) => target.trim())
+  const allowedTargets = (env['PLAT_WEBHOOK_ALLOW'] ?? '').split(',').map((target) => target.trim())
   const options = {
     baseUrl: url.replace(/\/+$/, ''),
     username: env['PLAT_CONFORMANCE_USERNAME'] ?? 'admin',
     password,
-    receivers: isLocal ? allowed.filter((target) => loopback.test(target.replace(/:\d+$/, ''))) : [],
+    receivers: isLocal ? allowedTargets.filter((target) => loopback.test(target.replace(/:\d+$/, ''))) : [],
   }
   await completeSetup(options, async (command) => {
     const token = env['PLAT_INITIAL_ADMIN_TOKEN']

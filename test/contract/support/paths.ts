@@ -19,7 +19,7 @@ function takes(general: Address, special: Address): boolean {
 }
 
 /** Returns the operations that an earlier operation hides from a router without priorities. */
-export const hidden = (endpoints: readonly Address[]): string[] =>
+export const findHidden = (endpoints: readonly Address[]): string[] =>
   endpoints
     .filter((special, index) => endpoints.slice(0, index).some((general) => takes(general, special)))
     .map(addressOf)

@@ -49,9 +49,9 @@ describe('creating an API token', () => {
   test('stores only a hash of its secret', async () => {
     const { id, token } = await newToken(tenant)
     const secret = token.slice(-43)
-    const stored = JSON.stringify(await get(keys.apiToken(id)))
-    expect(stored).toContain(sha256(secret))
-    expect(stored).not.toContain(secret)
+    const storedText = JSON.stringify(await get(keys.apiToken(id)))
+    expect(storedText).toContain(sha256(secret))
+    expect(storedText).not.toContain(secret)
   })
 
   test.each([

@@ -125,8 +125,8 @@ test('a taken username is rejected before the password is hashed', async () => {
   const { organisationId } = tenant.caller
   const hashes = Array.from({ length: 6 }, () => hashPassword('correct horse battery', organisationId))
   await expectError(UserAdmin.create(tenant.caller, userRequest()), 'rate_limited')
-  const taken = userRequest(['Viewer'], platform.username.toUpperCase())
-  await expectError(UserAdmin.create(tenant.caller, taken), 'username_taken')
+  const takenRequest = userRequest(['Viewer'], platform.username.toUpperCase())
+  await expectError(UserAdmin.create(tenant.caller, takenRequest), 'username_taken')
   await Promise.all(hashes)
 })
 

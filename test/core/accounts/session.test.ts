@@ -424,13 +424,13 @@ test.each([0, 1])(
   'signing out with a refresh token used %i times ends its session; an invalid token ends none',
   async (uses) => {
     const user = await newUser()
-    const current = uses === 0 ? user : await refresh(user)
+    const session = uses === 0 ? user : await refresh(user)
     for (const text of ['', 'x', user.refreshToken.replace(/[^.]+$/, newSecret())]) {
       await endSessionByToken(text, newOrigin())
     }
     await endSessionByToken(user.refreshToken, { address: '203.0.113.9' })
     await endSessionByToken(user.refreshToken, newOrigin())
-    await expectEnded(current)
+    await expectEnded(session)
     const ends = (await recordsOf(user)).filter(({ action }) => action !== 'session.open')
     expect(ends).toMatchObject([{ action: 'session.close', address: '203.0.113.9' }])
   },

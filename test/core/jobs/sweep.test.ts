@@ -325,10 +325,10 @@ test('hides the jobs of a removed cluster before the sweep purges them', async (
   await runProjections(caller)
   await Cluster.remove(caller, removedCluster.cluster.id)
   for (const [index, id] of jobIds.entries()) {
-    const visible = index % 2 === 1
-    await expectError(Job.read(caller, id), visible ? 'no error' : 'job_not_found')
-    await expectError(readOutput(caller, id, 0), visible ? 'no error' : 'job_not_found')
-    await expectError(Job.cancel(caller, id), visible ? 'job_already_finished' : 'job_not_found')
+    const isVisible = index % 2 === 1
+    await expectError(Job.read(caller, id), isVisible ? 'no error' : 'job_not_found')
+    await expectError(readOutput(caller, id, 0), isVisible ? 'no error' : 'job_not_found')
+    await expectError(Job.cancel(caller, id), isVisible ? 'job_already_finished' : 'job_not_found')
   }
   const keptIds = jobIds.filter((_, index) => index % 2 === 1).toReversed()
   for (const filter of [{}, { status: 'Cancelled' }, { type: 'InvokeScript' }, { batchId }] as const) {

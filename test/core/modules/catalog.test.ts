@@ -36,7 +36,7 @@ beforeEach(async () => {
   await removeAll(keys.modules())
 })
 
-const ready = async () => {
+const checkReady = async () => {
   await checkWrites()
   return Health.ready()
 }
@@ -268,7 +268,7 @@ test('shows a module being installed with its job and without health', async () 
 
 test('adds checks of modules to the readiness of the platform', async () => {
   const id = await checkedModule([storedCheck('hello-module')])
-  const { ready: isReady, body } = await ready()
+  const { ready: isReady, body } = await checkReady()
   expect([isReady, body.status, body.aggregate]).toEqual([true, 'ok', 'Healthy'])
   expect(body.checks).toHaveLength(3)
   expect(body.checks).toContainEqual({
@@ -297,7 +297,7 @@ test.each([
   const badTags = tags.split(' ').filter(Boolean) as StoredCheck['tags']
   await checkedModule([storedCheck('good', { tags: ['critical'] }), storedCheck('bad', { status, tags: badTags })])
   const readiness = { ready: isReady, body: { status: isReady ? 'ok' : 'unavailable', aggregate } }
-  expect(await ready()).toMatchObject(readiness)
+  expect(await checkReady()).toMatchObject(readiness)
 })
 
 test('treats results older than three intervals as outdated', async () => {
@@ -308,10 +308,10 @@ test('treats results older than three intervals as outdated', async () => {
     storedCheck('bad', { tags: ['informational'], ...longFailure, checkedAtMs }),
   ])
   advanceClock(3 * minuteMs - 1000)
-  expect((await ready()).body.aggregate).toBe('Healthy')
+  expect((await checkReady()).body.aggregate).toBe('Healthy')
   expect(await Module.read(id)).toMatchObject({ health: 'Healthy' })
   advanceClock(2000)
-  const { body } = await ready()
+  const { body } = await checkReady()
   expect(body.aggregate).toBe('Degraded')
   expect(body.checks.slice(2)).toMatchObject([
     { status: 'Degraded', description: `Not checked since ${iso(checkedAtMs)}. Fine.` },
@@ -324,12 +324,12 @@ test('treats results older than three intervals as outdated', async () => {
 test('ignores a module being uninstalled but not a failed one', async () => {
   const failedCheck = storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })
   await checkedModule([failedCheck], 'Unhealthy', 'Uninstalling')
-  expect(await ready()).toMatchObject({
+  expect(await checkReady()).toMatchObject({
     ready: true,
     body: { checks: [{ name: 'database' }, { name: 'database-writes' }] },
   })
   await checkedModule([failedCheck], 'Unhealthy', 'Failed')
-  expect(await ready()).toMatchObject({ ready: false, body: { status: 'unavailable' } })
+  expect(await checkReady()).toMatchObject({ ready: false, body: { status: 'unavailable' } })
 })
 
 test('reports a failed module as unhealthy, regardless of its last check', async () => {
@@ -343,7 +343,7 @@ test('reports a failed module as unhealthy, regardless of its last check', async
       { name: 'database-writes' },
       { name: 'good', status: 'Unhealthy', description },
     ]
-    expect(await ready()).toMatchObject({ ready: false, body: { aggregate: 'Unhealthy', checks } })
+    expect(await checkReady()).toMatchObject({ ready: false, body: { aggregate: 'Unhealthy', checks } })
   }
   const { code, message, atMs } = moduleError
   expect(await Module.read(id)).toMatchObject({
@@ -357,19 +357,19 @@ test('reports a failed module as unhealthy, regardless of its last check', async
 
 test('reports a failed module without checks as one degradable check if it has ever run', async () => {
   await putModule(releaseFor(newModuleId()), { state: 'Failed', error: moduleError })
-  expect((await ready()).body).toMatchObject({
+  expect((await checkReady()).body).toMatchObject({
     aggregate: 'Healthy',
     checks: [{ name: 'database' }, { name: 'database-writes' }],
   })
   const id = await checkedModule([])
   await putModule(releaseFor(id), { state: 'Failed', error: moduleError })
   const check = { name: 'health', source: `module:${id}`, status: 'Unhealthy', tags: ['degradable'] }
-  expect(await ready()).toMatchObject({ ready: true, body: { aggregate: 'Degraded', checks: [{}, {}, check] } })
+  expect(await checkReady()).toMatchObject({ ready: true, body: { aggregate: 'Degraded', checks: [{}, {}, check] } })
 })
 
 test('reports the database as healthy if modules cannot be read', async () => {
   await checkedModule([storedCheck('bad', { status: 'Unhealthy', tags: ['critical'] })])
   using _ = failCommands(/^Query/)
   const checks = [{ name: 'database', status: 'Healthy' }, { name: 'database-writes' }]
-  expect((await ready()).body).toMatchObject({ status: 'ok', checks })
+  expect((await checkReady()).body).toMatchObject({ status: 'ok', checks })
 })

@@ -98,9 +98,9 @@ describe('a check without access to the registry', () => {
     await push('1.3.0', { signer: false })
     await check(caller)
     const [updatedModule, newerModule] = [await loadUpdatesAt('1.2.0'), await loadUpdatesAt('1.4.0')]
-    const current = { currentVersion: '1.2.0', latestVersion: '1.2.0', updateAvailable: false }
+    const currentState = { currentVersion: '1.2.0', latestVersion: '1.2.0', updateAvailable: false }
     expect(await stopDuring(() => updatedModule.check(caller))).toMatchObject({
-      ...current,
+      ...currentState,
       refused: [{ version: '1.3.0' }],
     })
     expect(await stopDuring(() => newerModule.check(caller))).toMatchObject({ latestVersion: '1.4.0', refused: [] })

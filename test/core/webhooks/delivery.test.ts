@@ -65,24 +65,24 @@ test('repeats an unrecorded attempt with the same id once the lease has expired'
 
 test('does not send pending events of jobs of a removed cluster, but sends those of others', async () => {
   const { caller, receiver, reference, id } = await newSubscription()
-  const { cluster: removed } = await enrolledCluster(caller)
-  const { cluster: kept } = await enrolledCluster(caller)
+  const { cluster: removedCluster } = await enrolledCluster(caller)
+  const { cluster: keptCluster } = await enrolledCluster(caller)
   const ofCluster = (clusterId: string) => {
     const event = newEvent('job.completed')
     return { ...event, data: { ...event.data, clusterId } } as EventOf
   }
   receiver.respondWith(503)
-  await publishEvents(caller, ofCluster(removed.id), ofCluster(kept.id))
+  await publishEvents(caller, ofCluster(removedCluster.id), ofCluster(keptCluster.id))
   await drainDeliveries(reference)
   receiver.respondWith(204)
   receiver.requests.length = 0
-  await Cluster.remove(caller, removed.id)
+  await Cluster.remove(caller, removedCluster.id)
   await runProjections(caller.organisationId, [webhookProjection])
   advanceClock(hourMs)
   await drainDeliveries(reference)
   const sentEvents = receiver.requests.map(({ body }) => JSON.parse(body))
   const jobEvents = sentEvents.filter(({ type }) => type === 'platform.job.completed')
-  expect(jobEvents.map(({ data }) => data.clusterId)).toEqual([kept.id])
+  expect(jobEvents.map(({ data }) => data.clusterId)).toEqual([keptCluster.id])
   expect(sentEvents.map(({ type }) => type)).toContain('platform.cluster.deleted')
   expect((await deliveriesOf(caller, id)).map(({ status }) => status)).not.toContain('Pending')
 })

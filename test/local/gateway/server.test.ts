@@ -19,7 +19,7 @@ import {
   privateMetrics,
 } from './support.ts'
 
-const plain = 'GET /things HTTP/1.1\r\nHost: a\r\n\r\n'
+const plainRequest = 'GET /things HTTP/1.1\r\nHost: a\r\n\r\n'
 
 async function startBlockedGateway() {
   const invoked = Promise.withResolvers<void>()
@@ -53,10 +53,10 @@ test('a drain completes running requests, closes idle connections, and accepts n
   await using gateway = await startBlockedGateway()
   const silentConnection = await openConnection(gateway.url)
   const idleConnection = await openConnection(gateway.url)
-  idleConnection.write(plain.replace('/things', '/things/quick'))
+  idleConnection.write(plainRequest.replace('/things', '/things/quick'))
   await once(idleConnection, 'data')
   const busyConnection = await openConnection(gateway.url)
-  busyConnection.write(plain)
+  busyConnection.write(plainRequest)
   await gateway.invoked
 
   const drained = gateway.drain(60_000)

@@ -24,9 +24,9 @@ const timeoutMs = 60_000
 const errors = new WeakMap<BrowserContext, PageErrors>()
 
 export function errorsOf(page: Page): PageErrors {
-  const recorded = errors.get(page.context())
-  if (!recorded) throw new Error('Open the page with newContext.')
-  return recorded
+  const recordedErrors = errors.get(page.context())
+  if (!recordedErrors) throw new Error('Open the page with newContext.')
+  return recordedErrors
 }
 
 export async function newContext(browser: Browser, origin: string, view: View = {}): Promise<BrowserContext> {
@@ -50,9 +50,9 @@ export async function newContext(browser: Browser, origin: string, view: View = 
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   context.setDefaultTimeout(timeoutMs)
-  const recorded = await recordPageErrors(context, origin)
-  recorded.allow(...allow)
-  errors.set(context, recorded)
+  const recordedErrors = await recordPageErrors(context, origin)
+  recordedErrors.allow(...allow)
+  errors.set(context, recordedErrors)
   if (user !== 'anonymous') await signIn(context, origin, user)
   return context
 }

@@ -19,7 +19,7 @@ export async function setupToken(page: Page, platform: PlatformProcess): Promise
   return (await platform.command(command ?? '')).trim()
 }
 
-/** Completes all steps before `last`. For `Administrator`, also fills in its user name and e-mail address. */
+/** Completes all steps before `lastStep`. For `Administrator`, also fills in its user name and e-mail address. */
 export async function fillUpTo(page: Page, lastStep: 'Administrator' | 'One-time token'): Promise<void> {
   await next(page)
   await field(page, 'Platform name').fill('Acme Platform')

@@ -18,9 +18,9 @@ const secretPart = (text: string): string => text.slice(-40)
  */
 const base64Of = (text: string): string[] =>
   [0, 1, 2].flatMap((offset) => {
-    const shifted = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)])
-    const encoded = shifted.toString('base64').replace(/=+$/, '')
-    const stablePart = encoded.slice(offset === 0 ? 0 : offset + 1, Math.floor((shifted.length * 4) / 3) - 1)
+    const shiftedText = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)])
+    const encoded = shiftedText.toString('base64').replace(/=+$/, '')
+    const stablePart = encoded.slice(offset === 0 ? 0 : offset + 1, Math.floor((shiftedText.length * 4) / 3) - 1)
     return [stablePart, stablePart.replaceAll('+', '-').replaceAll('/', '_')]
   })
 

@@ -19,9 +19,9 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 /** Resolves references. Of several alternatives, returns the first that is not null. */
 function resolveSchema(document: OpenApi, schema: Schema): Schema {
-  const resolved = resolve<Schema>(document, schema)
-  const alternative = (resolved['anyOf'] ?? []).find(({ type }: Schema) => type !== 'null')
-  return alternative === undefined ? resolved : resolve<Schema>(document, alternative)
+  const resolvedSchema = resolve<Schema>(document, schema)
+  const alternative = (resolvedSchema['anyOf'] ?? []).find(({ type }: Schema) => type !== 'null')
+  return alternative === undefined ? resolvedSchema : resolve<Schema>(document, alternative)
 }
 
 function fieldsOf(document: OpenApi, declared: Schema, value: unknown, path: Field['path'] = []): Field[] {

@@ -25,7 +25,7 @@ export interface Handled extends Record<Queue, number> {
 
 const handledCounts: Handled = { batches: 0, events: 0, failed: 0, resent: 0, redelivered: 0 }
 const random = seededRandom(Number(process.argv[2]))
-const succeeded = new Set<string>()
+const succeededIds = new Set<string>()
 const client = new SQSClient()
 
 const urlOf = (queue: Queue): string => process.env[`PLAT_QUEUE_${queue.toUpperCase()}`] ?? ''
@@ -36,9 +36,9 @@ async function invoke(queue: Queue, event: SqsEvent): Promise<SqsBatchResponse> 
   const failedMessageIds = new Set(result.batchItemFailures.map(({ itemIdentifier }) => itemIdentifier))
   handledCounts[queue] += event.Records.length
   handledCounts.failed += failedMessageIds.size
-  handledCounts.redelivered += event.Records.filter(({ messageId }) => succeeded.has(messageId)).length
+  handledCounts.redelivered += event.Records.filter(({ messageId }) => succeededIds.has(messageId)).length
   for (const { messageId, body } of event.Records.filter((record) => !failedMessageIds.has(record.messageId))) {
-    succeeded.add(messageId)
+    succeededIds.add(messageId)
     if (random() >= resendRate) continue
     handledCounts.resent++
     const DelaySeconds = Math.floor(random() * 4)

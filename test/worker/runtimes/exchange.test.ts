@@ -97,8 +97,8 @@ test.each([
   ['is empty', ''],
 ])('reports a response that %s as a crash', async (_name, bytes) => {
   await using server = await serve((socket) => socket.once('data', () => socket.end(bytes)))
-  const reported = { name: 'RuntimeError', problem: 'crashed' }
-  await expect(sendRequest(server, get, limits)).rejects.toMatchObject(reported)
+  const reportedError = { name: 'RuntimeError', problem: 'crashed' }
+  await expect(sendRequest(server, get, limits)).rejects.toMatchObject(reportedError)
   await server.waitUntilIdle()
 })
 

@@ -39,11 +39,11 @@ const keyOf = ({ version, digest }: InstalledRelease) => `${version} ${digest}`
 const digestOf = (digit: string) => `sha256:${digit.repeat(64)}`
 
 function recordShifts(target: MemoryTarget): unknown[] {
-  const isBack: unknown[] = []
+  const shifts: unknown[] = []
   target.hook.after = async ({ name, input }) => {
-    if (name === 'shift') isBack.push(input[2])
+    if (name === 'shift') shifts.push(input[2])
   }
-  return isBack
+  return shifts
 }
 
 test('identifies a release by version and digest, not by repository', () => {
@@ -57,9 +57,9 @@ test('identifies a release by version and digest, not by repository', () => {
 
 test('shifts 10, 50 and 100 percent, then commits, and reports each step', async () => {
   const { target, update, newer, older } = await newUpdate()
-  const isBack = recordShifts(target)
+  const shifts = recordShifts(target)
   expect(await expectAttempt(update, target, 'Completed')).toBe(`Version ${newer.version} serves.`)
-  expect(isBack).toEqual([false, false, false])
+  expect(shifts).toEqual([false, false, false])
   expect(target.shares).toEqual([10, 50, 100].map((share) => `${newer.version} ${share}`))
   expect([...target.staged.keys()].toSorted()).toEqual([older, newer].map(keyOf).toSorted())
   expect((await jobOf(update)).steps?.map(({ name, status }) => [name, status])).toEqual(
@@ -69,10 +69,10 @@ test('shifts 10, 50 and 100 percent, then commits, and reports each step', async
 
 test('rolls back in one shift, and keeps the release that it replaces', async () => {
   const { target, update, older, newer } = await newUpdate(undefined, 'rollback')
-  const isBack = recordShifts(target)
+  const shifts = recordShifts(target)
   await expectAttempt(update, target, 'Completed')
   expect(target.shares).toEqual([`${older.version} 100`])
-  expect(isBack).toEqual([true])
+  expect(shifts).toEqual([true])
   expect(target.staged.has(keyOf(newer))).toBe(true)
 })
 

@@ -25,15 +25,15 @@ const settings = {
 
 export async function startEnvironment() {
   await using resources = new AsyncDisposableStack()
-  const [plain = 0, secure = 0, ...receiverPorts] = await freePorts(4)
-  const providers = resources.use(await startIdentityProviders([plain, secure]))
+  const [plainPort = 0, securePort = 0, ...receiverPorts] = await freePorts(4)
+  const providers = resources.use(await startIdentityProviders([plainPort, securePort]))
   const headers = { 'www-authenticate': 'Basic realm="private"' }
   const { host: registryHost } = resources.use(await startServer(() => ({ status: 401, headers })))
   const receivers = receiverPorts.map((port) => `127.0.0.1:${port}`)
   const simulatedPlatform = await startSimulatedPlatform(
     {
       ...settings,
-      PLAT_OUTBOUND_ALLOW: [providers.peer.host, `localhost:${secure}`].join(),
+      PLAT_OUTBOUND_ALLOW: [providers.peer.host, `localhost:${securePort}`].join(),
       PLAT_WEBHOOK_ALLOW: receivers.join(),
       PLAT_REGISTRY_ALLOW: registryHost,
       PLAT_MODULE_SOURCES: `${registryHost}/modules/private`,

@@ -9,13 +9,15 @@ import type { Environment } from './environment.ts'
 const path = '/api/v1/platform/identity/providers'
 const portal = 'https://platform.example.com'
 
-export async function startIdentityProviders([plain, secure]: readonly [number, number]) {
+export async function startIdentityProviders([plainPort, securePort]: readonly [number, number]) {
   await using resources = new AsyncDisposableStack()
-  const directory = resources.use(await slapd.startSlapd({ plain, secure }, [slapd.userEntry('linus')]))
+  const directory = resources.use(
+    await slapd.startSlapd({ plain: plainPort, secure: securePort }, [slapd.userEntry('linus')]),
+  )
   const peer = await startOidcProvider()
   resources.defer(peer.close)
   const started = resources.move()
-  return { directory, secure, peer, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { directory, secure: securePort, peer, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
 async function withProvider(admin: Client, request: object, work: (id: string) => Promise<void>): Promise<void> {
