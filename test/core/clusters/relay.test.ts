@@ -301,8 +301,8 @@ test('issues an enrollment token only for a cluster of the organisation and revo
   expect(audit).toEqual({ action: 'cluster.issue_enrollment_token', resource: id, detail: tokenId })
   expect(await get(keys.enrollment(tokenIdOf(enrollmentToken)))).toBeUndefined()
   // A token is valid for a day. The platform stores it for another week, to detect its reuse.
-  const { ttl: ttlSeconds } = (await get(keys.enrollment(tokenId))) as { ttl: number }
-  expect(Math.round((ttlSeconds * 1000 - now()) / hourMs)).toBe(8 * 24)
+  const { ttl: expiresAtSeconds } = (await get(keys.enrollment(tokenId))) as { ttl: number }
+  expect(Math.round((expiresAtSeconds * 1000 - now()) / hourMs)).toBe(8 * 24)
 })
 
 test('one of several concurrently issued tokens is valid', async () => {

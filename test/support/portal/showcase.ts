@@ -51,7 +51,7 @@ async function writeHistory(platform: PlatformProcess, api: Platform): Promise<v
     const completedCount = Math.round(4 + 7 * load + ((index * 7) % 5))
     const failedCount = index % 11 === 0 ? 3 : index % 4 === 0 ? 1 : 0
     const [Offline, Degraded] = [index > 156 && index < 164 ? 3 : 1, index % 17 < 4 ? 2 : 1]
-    const ttlSeconds = Math.ceil(atMs / 1000) + 31 * 86_400
+    const expiresAtSeconds = Math.ceil(atMs / 1000) + 31 * 86_400
     const statuses = { Healthy: 11 - Offline - Degraded, Degraded, Offline, Pending: 1 }
     return [
       {
@@ -60,9 +60,9 @@ async function writeHistory(platform: PlatformProcess, api: Platform): Promise<v
         completed: completedCount,
         failed: failedCount,
         cancelled: 0,
-        ttl: ttlSeconds,
+        ttl: expiresAtSeconds,
       },
-      { ...keys.clusterHistory(organisationId, atMs), ...statuses, revision: 0, ttl: ttlSeconds },
+      { ...keys.clusterHistory(organisationId, atMs), ...statuses, revision: 0, ttl: expiresAtSeconds },
     ]
   })
   await writeItems(environment, items.flat())
