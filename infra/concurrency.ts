@@ -6,7 +6,7 @@
 const shares: Record<string, number> = { relay: 0.3, auth: 0.1, health: 0.01 }
 const minFreeConcurrency = 500
 
-export const reservedFunctions: readonly string[] = Object.keys(shares)
+export const functionsWithReservation: readonly string[] = Object.keys(shares)
 
 export function reservedConcurrencyOf(name: string, freeConcurrency: number): number | undefined {
   const share = shares[name]

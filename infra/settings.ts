@@ -39,7 +39,7 @@ export const settingNames = [
 ] as const
 
 /** Settings that name key files; functions receive the keys. */
-export const keyFileNames = ['PLAT_MODULE_TRUSTED_KEYS', 'PLAT_RELEASE_TRUSTED_KEYS'] as const
+export const keyFileSettingNames = ['PLAT_MODULE_TRUSTED_KEYS', 'PLAT_RELEASE_TRUSTED_KEYS'] as const
 
 /** Lambda limits the environment to 4 KiB; resource names and URLs take the rest. */
 export const maxSettingBytes = 1900

@@ -35,7 +35,7 @@ export interface Bundle {
   files: Map<string, Uint8Array>
   /** Files that are loaded before the handler is exported; the others are loaded on demand. */
   initial: string[]
-  /** Path of a source → its bytes in the initial files. */
+  /** Path of a source → its size in bytes in the initial files. */
   sources: Map<string, number>
 }
 
@@ -88,7 +88,7 @@ function hasDynamicImports({ inputs, outputs }: Metafile, name: string): boolean
   )
 }
 
-/** Returns the files of a build that one program can load. */
+/** Returns the files of a build that one program can load, and their sources. */
 function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, program: string): Bundle {
   const entry = `${outdir}/${program}`
   const { outputs } = metafile

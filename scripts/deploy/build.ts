@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { stop } from 'esbuild'
-import { functionFiles } from '../release/functions.ts'
+import { buildFunctionFiles } from '../release/functions.ts'
 
 const distDir = join(import.meta.dirname, '../../dist')
 
@@ -10,7 +10,7 @@ export const functionsDir = join(distDir, 'functions')
 
 /** Builds every function as deployed. Returns the number of functions. Throws `CliError` if one cannot be bundled. */
 export async function buildFunctions(folder = functionsDir): Promise<number> {
-  const functions = await functionFiles(undefined, distDir)
+  const functions = await buildFunctionFiles(undefined, distDir)
   // Otherwise the esbuild service keeps its memory until this process ends.
   await stop()
   await writeFunctions(functions, folder)
@@ -19,7 +19,7 @@ export async function buildFunctions(folder = functionsDir): Promise<number> {
 
 /** Writes the functions to a folder. Removes the old folder only after the new one is complete. */
 export async function writeFunctions(
-  functions: Awaited<ReturnType<typeof functionFiles>>,
+  functions: Awaited<ReturnType<typeof buildFunctionFiles>>,
   folder: string,
 ): Promise<void> {
   const draft = `${folder}.${process.pid}`

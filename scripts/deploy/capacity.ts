@@ -1,7 +1,7 @@
 import { GetAccountSettingsCommand, GetFunctionConcurrencyCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { messageOf } from '@platform/cli/exit'
 import * as z from 'zod'
-import { reservedFunctions } from '../../infra/concurrency.ts'
+import { functionsWithReservation } from '../../infra/concurrency.ts'
 import { signedPost } from './signed-post.ts'
 
 /** The load that the limits of the AWS account allow. */
@@ -60,7 +60,7 @@ async function concurrencyOf(
 ): Promise<{ totalConcurrency: number; freeConcurrency: number }> {
   const [{ AccountLimit }, ...ownReservations] = await Promise.all([
     client.send(new GetAccountSettingsCommand()),
-    ...reservedFunctions.map((name) => reservationOf(client, `platform-${stage}-fn-${name}`)),
+    ...functionsWithReservation.map((name) => reservationOf(client, `platform-${stage}-fn-${name}`)),
   ])
   const { ConcurrentExecutions: totalConcurrency = 0, UnreservedConcurrentExecutions: unreserved = 0 } =
     AccountLimit ?? {}

@@ -36,12 +36,12 @@ export async function readSettings(stage: string): Promise<Settings> {
   // Empty variables stay in the environment, so that SST does not read these files for them.
   const names = Object.keys(process.env).filter((name) => name.startsWith('PLAT_') && process.env[name] !== '')
   try {
-    const [{ settingNames, settingsOf, keyFileNames }, { optionsOf, optionNames }] = await Promise.all([
+    const [{ settingNames, settingsOf, keyFileSettingNames }, { optionsOf, optionNames }] = await Promise.all([
       import('../../infra/settings.ts'),
       import('../../infra/options.ts'),
     ])
     const values = { ...settingsOf(process.env), ...optionsOf(process.env) }
-    const knownNames = new Set<string>([...settingNames, ...keyFileNames, ...optionNames])
+    const knownNames = new Set<string>([...settingNames, ...keyFileSettingNames, ...optionNames])
     return { values, ignored: names.filter((name) => !knownNames.has(name)) }
   } catch (error) {
     throw new CliError('usage', `${messageOf(error)}\nSee docs/deployment.md#settings.`, error)

@@ -23,7 +23,7 @@ const logGroups = (prefix: string) => [
   `logs:*:*:log-group:/aws/vendedlogs/apis/${prefix}-*`,
 ]
 const functions = (prefix: string) => [`lambda:*:*:function:${prefix}-fn-*`]
-const roles = (prefix: string) => [`iam::*:role/${prefix}-*`]
+const roleArns = (prefix: string) => [`iam::*:role/${prefix}-*`]
 const topics = (prefix: string) => [`sns:*:*:${prefix}-*`]
 const zones = () => ['route53:::hostedzone/*']
 
@@ -42,13 +42,13 @@ const domains: Permission = {
   actions: actionsOf('apigateway', 'GET POST PUT PATCH DELETE'),
   resources: () => ['apigateway:*::/domainnames', 'apigateway:*::/domainnames/*'],
 }
-const rolePolicies = permission('iam', 'PutRolePolicy GetRolePolicy DeleteRolePolicy ListRolePolicies', roles)
+const rolePolicies = permission('iam', 'PutRolePolicy GetRolePolicy DeleteRolePolicy ListRolePolicies', roleArns)
 const certificates = () => ['acm:*:*:certificate/*']
 
 /** Creating a function or schedule passes a role to it. */
 const passRole = (service: 'lambda' | 'scheduler'): Permission => ({
   actions: ['iam:PassRole'],
-  resources: roles,
+  resources: roleArns,
   condition: () => ({ StringEquals: { 'iam:PassedToService': `${service}.amazonaws.com` } }),
 })
 
@@ -145,7 +145,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
     permission(
       'iam',
       'CreateRole GetRole UpdateRole UpdateAssumeRolePolicy DeleteRole TagRole UntagRole ListAttachedRolePolicies ListInstanceProfilesForRole',
-      roles,
+      roleArns,
     ),
     rolePolicies,
   ],

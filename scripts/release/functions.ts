@@ -19,7 +19,7 @@ export const servedAssets: Readonly<Record<string, readonly string[]>> = {
  * assets to `assetsDir`. `bundleAll` describes `version` and `changes`. Throws `CliError` if the functions cannot be
  * bundled.
  */
-export async function functionFiles(
+export async function buildFunctionFiles(
   version: string | undefined,
   assetsDir: string,
   changes: readonly Plugin[] = [],
@@ -50,7 +50,7 @@ export async function packFunctions(
   changes: readonly Plugin[] = [],
   publicKeyPem?: string,
 ): Promise<Map<string, Uint8Array>> {
-  const files = await functionFiles(version, workFolder, changes)
+  const files = await buildFunctionFiles(version, workFolder, changes)
   if (publicKeyPem !== undefined) await replaceRelay(files, workFolder, { version, publicKeyPem })
   return new Map([...files].map(([name, each]) => [name, zipOf(each)]))
 }

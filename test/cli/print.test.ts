@@ -4,7 +4,7 @@ import { readBatchFile } from '@platform/cli/jobs/batch-file'
 import { unixText } from '@platform/contract/unix-text'
 import { batchesOf } from '@platform/cli/jobs/batch'
 import { exitCodeOf } from '@platform/cli/jobs/job'
-import { hasColor } from '@platform/cli/print/color'
+import { shouldUseColor } from '@platform/cli/print/color'
 import { cellOf, type Column, tableOf } from '@platform/cli/print/table'
 import { TerminalText } from '@platform/cli/print/terminal-text'
 import { cut, oneLine, sanitiseText, widthOf } from '@platform/cli/print/text'
@@ -115,7 +115,7 @@ test.each([
   [{ isTTY: true }, { FORCE_COLOR: '0' }, false],
   [{}, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
 ])('output %j with %j has colours: %s', (output, environment, expected) => {
-  expect(hasColor(output, environment)).toBe(expected)
+  expect(shouldUseColor(output, environment)).toBe(expected)
 })
 
 test.for([

@@ -80,12 +80,9 @@ test('continues the session of setup by its refresh token, once; a retry with it
   const { items } = (await page.send(users, { target: '/api/v1/users/me/sessions' })).json
   expect(items.filter(({ isCurrent }: any) => isCurrent)).toMatchObject([{ id: sessionId }])
   expect(sessionIdOf(page)).toBe(sessionId)
-  const reloadedPage = newPage()
-  expect(statusAndError(await reloadedPage.post(auth, session, { refreshToken }))).toEqual([
-    401,
-    'invalid_refresh_token',
-  ])
-  expect(reloadedPage.cookies.size).toBe(0)
+  const secondPage = newPage()
+  expect(statusAndError(await secondPage.post(auth, session, { refreshToken }))).toEqual([401, 'invalid_refresh_token'])
+  expect(secondPage.cookies.size).toBe(0)
 })
 
 test.each<[body: object]>([

@@ -363,7 +363,7 @@ const encodedPaths = [
 test.for(encodedPaths)('one machine passes the path %s as it was sent', async (suffix) => {
   await using module = await runInstance()
   for (const path of [module.api, `/modules/${module.moduleId}`]) {
-    expect((await request({ target: `${path}${suffix}?q=%2F`, isOneMachine: true })).status).toBe(200)
+    expect((await request({ target: `${path}${suffix}?q=%2F`, hasSentPath: true })).status).toBe(200)
     expect(module.requests.at(-1)?.url).toBe(`${path}${suffix}?q=%2F`)
   }
 })

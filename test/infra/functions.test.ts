@@ -1,6 +1,6 @@
 import { tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
-import { reservedConcurrencyOf, reservedFunctions } from '../../infra/concurrency.ts'
+import { reservedConcurrencyOf, functionsWithReservation } from '../../infra/concurrency.ts'
 import { canLoop } from '../../infra/recursion.ts'
 import { isLong } from '../support/long.ts'
 import { programs } from './metrics.ts'
@@ -27,7 +27,10 @@ test.runIf(isLong)('sign-in, relays and health have concurrency of their own if 
   expect(reservations(await fullGraph()).toSorted(byText)).toEqual(expected)
   for (const unreserved of [10, 100, 499]) expect(reservedConcurrencyOf('relay', unreserved)).toBeUndefined()
   for (const unreserved of [500, 1000]) {
-    const reservedSum = reservedFunctions.reduce((sum, name) => sum + (reservedConcurrencyOf(name, unreserved) ?? 0), 0)
+    const reservedSum = functionsWithReservation.reduce(
+      (sum, name) => sum + (reservedConcurrencyOf(name, unreserved) ?? 0),
+      0,
+    )
     expect(unreserved - reservedSum).toBeGreaterThanOrEqual(100)
   }
 })

@@ -5,7 +5,7 @@ import { parseConfig } from '@platform/core/lib/settings/schema'
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, expect, test } from 'vitest'
 import { optionNames, optionsOf } from '../../infra/options.ts'
-import { keyFileNames, maxSettingBytes, settingNames, settingsOf } from '../../infra/settings.ts'
+import { keyFileSettingNames, maxSettingBytes, settingNames, settingsOf } from '../../infra/settings.ts'
 import { isProtectedStage, regionCode, maxStageLength } from '../../infra/stage-name.ts'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
@@ -141,7 +141,9 @@ test.runIf(isLong)('PLAT_CHANNEL=off deploys no broker, no grant for it, and no 
 })
 
 test.runIf(isLong)('empty settings are not passed to functions', async () => {
-  const emptySettings = Object.fromEntries([...settingNames, ...keyFileNames, ...optionNames].map((name) => [name, '']))
+  const emptySettings = Object.fromEntries(
+    [...settingNames, ...keyFileSettingNames, ...optionNames].map((name) => [name, '']),
+  )
   const [plainFunction] = functionsOf(await graphOf('dev', emptySettings), functionNames)
   expect(settingNames.filter((name) => name in plainFunction!.environment)).toEqual([])
 })
@@ -168,8 +170,8 @@ const typesWithoutLimit = ({ resources }: Graph) =>
   resources.filter(({ type, inputs }) => 'name' in inputs && limits[type] === undefined).map(({ type }) => type)
 
 test.runIf(isLong)("names and environments fit AWS's limits with the longest stage name and settings", async () => {
-  const room = maxSettingBytes - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
-  const sources = Array.from({ length: room / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
+  const availableBytes = maxSettingBytes - Buffer.byteLength('{"PLAT_MODULE_SOURCES":""}')
+  const sources = Array.from({ length: availableBytes / 100 }, () => `registry.example.com/${'a'.repeat(78)}`).join()
   expect(settingsOf({ PLAT_MODULE_SOURCES: sources })).not.toEqual({})
   const stage = 's'.repeat(maxStageLength)
   const options = { PLAT_ALARM_EMAIL: 'alarms@example.com', PLAT_MONITORING: 'full', PLAT_PROTECTED: 'true' }

@@ -15,10 +15,10 @@ const clientCount = 4
 
 async function expectStored(
   api: Platform,
-  { clusters, jobsByLine, undeliveredJobs, cancelledJobs }: Acknowledged,
+  { clusters, jobsByLine, undeliveredJobIds, cancelledJobs }: Acknowledged,
 ): Promise<void> {
   for (const { id, name } of clusters) expect(await api.cluster(id)).toMatchObject({ name })
-  for (const jobId of [...jobsByLine.values(), ...undeliveredJobs])
+  for (const jobId of [...jobsByLine.values(), ...undeliveredJobIds])
     expect(await api.job(jobId)).toMatchObject({ id: jobId })
   for (const jobId of cancelledJobs) expect(await api.job(jobId)).toMatchObject({ status: 'Cancelled' })
 }

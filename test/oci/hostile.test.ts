@@ -178,10 +178,10 @@ const redirects: Row[] = [
 ]
 
 let pages = 0
-const nextPage = () => `?last=${(pages += 1)}`
+const nextPageLink = () => `?last=${(pages += 1)}`
 const circle: Respond = ({ url }) => page(url.searchParams.get('last') === 'b' ? '?last=a' : '?last=b')
 const catalog: Respond = () =>
-  json({ repositories: Array(600_000).fill('a/b') }, { link: `<${nextPage()}>; rel="next"` })
+  json({ repositories: Array(600_000).fill('a/b') }, { link: `<${nextPageLink()}>; rel="next"` })
 const unsupportedError = '{"errors":[{"code":"UNSUPPORTED"}]}'
 const switching = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'
 
@@ -194,7 +194,7 @@ const headers = { 'content-length': 7 }
 
 const failures: Row[] = [
   ['lists in a circle', 'tags', 'too_large', () => circle],
-  ['lists without end', 'tags', 'too_large', () => () => page(nextPage())],
+  ['lists without end', 'tags', 'too_large', () => () => page(nextPageLink())],
   ['lists too many repositories', 'repositories', 'too_large', () => catalog],
   ['requires a delay', 'tags', 'unreachable', always({ status: 429, headers: { 'retry-after': '7' } })],
   ['fails', 'manifest', 'unreachable', always({ status: 500, body: 'Internal error' })],

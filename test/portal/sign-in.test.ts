@@ -8,7 +8,10 @@ import { type Credentials, type View, waitForPage } from '../support/portal/open
 import { signedOutErrors } from '../support/portal/pages.ts'
 import { test } from '../support/portal/test.ts'
 
-/** The sign-in page and browser sessions: renewed in use, ended in all tabs, and never shared between users. */
+/**
+ * Tests of the sign-in page and of browser sessions: sessions are renewed in use, end in all tabs, and are never shared
+ * between users.
+ */
 
 const signedOut: View = {
   as: 'anonymous',

@@ -190,12 +190,12 @@ test('an auditor cannot add entries, and an organisation administrator cannot gr
   open,
   api,
 }) => {
-  const audit = await open('/settings/audit', { as: await api.newUser('Auditor') })
-  await audit.getByRole('table', { name: 'Audit entries' }).getByRole('row').nth(1).waitFor()
-  expect(await button(audit, 'Add entry').count()).toBe(0)
-  const users = await open('/settings/users', { as: await api.newUser('OrgAdmin') })
-  await button(users, 'Create user').click()
-  const isDisabled = (name: RegExp) => dialog(users).getByRole('checkbox', { name }).isDisabled()
+  const auditPage = await open('/settings/audit', { as: await api.newUser('Auditor') })
+  await auditPage.getByRole('table', { name: 'Audit entries' }).getByRole('row').nth(1).waitFor()
+  expect(await button(auditPage, 'Add entry').count()).toBe(0)
+  const usersPage = await open('/settings/users', { as: await api.newUser('OrgAdmin') })
+  await button(usersPage, 'Create user').click()
+  const isDisabled = (name: RegExp) => dialog(usersPage).getByRole('checkbox', { name }).isDisabled()
   expect([await isDisabled(/^PlatformAdmin/), await isDisabled(/^OrgAdmin/)]).toEqual([true, false])
 })
 

@@ -39,7 +39,7 @@ async function newImage() {
   return { run, inRoot, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
 }
 
-const install = ['install', '--server', 'https://platform.example.org', '--name', 'Berlin 100%', '--slots', '2']
+const installArgs = ['install', '--server', 'https://platform.example.org', '--name', 'Berlin 100%', '--slots', '2']
 
 test.skipIf(!isRoot || reason !== '')(
   `install creates a service with two users, and uninstall leaves its state unless --purge${reason}`,
@@ -48,7 +48,10 @@ test.skipIf(!isRoot || reason !== '')(
     const { run, inRoot } = image
     expect((await run(['status'])).exitCode).toBe(21)
     expect(await run(['install'])).toMatchObject({ exitCode: 2, text: expect.stringMatching(/Set --server, and PLAT/) })
-    expect(await run(install, environment)).toMatchObject({ exitCode: 0, text: expect.stringMatching(/is installed/) })
+    expect(await run(installArgs, environment)).toMatchObject({
+      exitCode: 0,
+      text: expect.stringMatching(/is installed/),
+    })
     const [relayId, scriptId] = readFileSync(inRoot('etc/passwd'), 'utf8')
       .trim()
       .split('\n')
@@ -68,16 +71,16 @@ test.skipIf(!isRoot || reason !== '')(
     const unit = inRoot('etc/systemd/system/platform-relay.service')
     expect([existsSync(unit), readlinkSync(enabledLink)]).toEqual([true, '/etc/systemd/system/platform-relay.service'])
     const changedMs = statSync(unit).mtimeMs
-    expect(await run(install)).toMatchObject({ exitCode: 0, text: expect.stringMatching(/was already installed/) })
+    expect(await run(installArgs)).toMatchObject({ exitCode: 0, text: expect.stringMatching(/was already installed/) })
     expect([statSync(unit).mtimeMs, readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')]).toEqual([
       changedMs,
       variables,
     ])
     writeFileSync(unit, 'of an earlier version')
-    expect((await run(install, { PATH: '/without-systemctl' })).exitCode).toBe(1)
+    expect((await run(installArgs, { PATH: '/without-systemctl' })).exitCode).toBe(1)
     for (const text of [/is installed/, /was already installed/])
-      expect(await run(install)).toMatchObject({ exitCode: 0, text: expect.stringMatching(text) })
-    expect((await run(install, { PLAT_ENROLLMENT_KEY: 'ekey_1.secret' })).exitCode).toBe(0)
+      expect(await run(installArgs)).toMatchObject({ exitCode: 0, text: expect.stringMatching(text) })
+    expect((await run(installArgs, { PLAT_ENROLLMENT_KEY: 'ekey_1.secret' })).exitCode).toBe(0)
     const environmentText = readFileSync(inRoot('etc/platform-relay/environment'), 'utf8')
     expect(environmentText).toContain('PLAT_ENROLLMENT_KEY="ekey_1.secret"')
     expect(environmentText).not.toContain('PLAT_ENROLLMENT_TOKEN')
@@ -123,7 +126,7 @@ test.skipIf(!isRoot || reason !== '').each([
   `systemd accepts the unit %s${reason}`,
   async (_, args, maxExposure) => {
     await using image = await newImage()
-    expect((await image.run([...install, ...args], environment)).exitCode).toBe(0)
+    expect((await image.run([...installArgs, ...args], environment)).exitCode).toBe(0)
     const unit = image.inRoot('etc/systemd/system/platform-relay.service')
     const text = readFileSync(unit, 'utf8')
     expect(text).toContain('--name "Berlin 100%%"')

@@ -176,13 +176,13 @@ test.skipIf(!canMount).for<[string, (path: string) => Parameters<typeof startSta
 const noSshdReason = missingPrograms('sshd', 'ssh', 'ssh-keygen')
 
 describe.skipIf(noSshdReason).concurrent(`local and ssh nodes${noSshdReason}`, () => {
-  let servers: AsyncDisposableStack
+  let resources: AsyncDisposableStack
   let nodes: Stage
 
   beforeAll(async () => {
-    servers = new AsyncDisposableStack()
-    const { path } = servers.use(await temporaryFolder())
-    const { node } = servers.use(await startSshd(path))
+    resources = new AsyncDisposableStack()
+    const { path } = resources.use(await temporaryFolder())
+    const { node } = resources.use(await startSshd(path))
     const file = join(path, 'nodes.json')
     writeFileSync(
       file,
@@ -193,11 +193,11 @@ describe.skipIf(noSshdReason).concurrent(`local and ssh nodes${noSshdReason}`, (
         ],
       }),
     )
-    nodes = servers.use(
+    nodes = resources.use(
       await Stage.start({ args: ['--nodes', file, '--slots', '20'], environment: { LC_ALL: 'POSIX', TZ: 'CET' } }),
     )
   })
-  afterAll(() => servers.disposeAsync())
+  afterAll(() => resources.disposeAsync())
 
   const outputs = async (script: string, isCancelled = false) => {
     const job = nodes.platform.addJob({ script })

@@ -55,7 +55,7 @@ class Site implements AsyncDisposable {
     return relay
   }
 
-  untilReported(status: string): Promise<void> {
+  waitForReport(status: string): Promise<void> {
     return this.platform.until(() => this.platform.heartbeats.at(-1)?.update?.status === status)
   }
 
@@ -89,7 +89,7 @@ test('a relay updates itself when no script runs, without signing off, and keeps
   expect([platform.versions.at(-1), slowJob.completion]).toEqual([oldVersion, undefined])
   slowJob.isCancelled = true
   platform.notifyChange()
-  await site.untilReported('completed')
+  await site.waitForReport('completed')
   expect([platform.versions.at(-1), platform.goodbyes]).toEqual([newVersion, []])
   expect(await relay.end('SIGTERM')).toBe(0)
   expect(platform.goodbyes).toEqual(['SIGTERM'])
@@ -113,7 +113,7 @@ test.each([
     await using site = await Site.open()
     site.offer(text, newVersion, signed)
     const relay = site.start({ PLAT_RELAY_TRIAL_SECONDS: '2' })
-    await site.untilReported('rolledBack')
+    await site.waitForReport('rolledBack')
     const job = await site.platform.run({ script: 'echo out' })
     expect([job.output, new Set(site.platform.versions)]).toEqual(['out\n', new Set([oldVersion])])
     expect(relay.text.match(/Trying relay/g)?.length ?? 0).toBeLessThanOrEqual(1)
@@ -141,7 +141,7 @@ test('a relay that cannot write its programs reports the reason, runs scripts, a
   await untilReason()
   expect([(await platform.run({ script: 'echo out' })).output, platform.versions.at(-1)]).toEqual(['out\n', oldVersion])
   rmdirSync(barrier)
-  await site.untilReported('completed')
+  await site.waitForReport('completed')
 
   await using otherSite = await Site.open()
   mkdirSync(join(otherSite.stateFolder, 'programs/state.json.draft'), { recursive: true, mode: 0o700 })
@@ -156,7 +156,7 @@ test('a stored program that the release key has not signed does not start', asyn
   const { platform, stateFolder } = site
   site.offer()
   await site.start().writes(/Relay 1.10.0 is verified/)
-  await site.untilReported('completed')
+  await site.waitForReport('completed')
   await site.end()
   const stateFile = join(stateFolder, 'programs/state.json')
   const { active } = JSON.parse(readFileSync(stateFile, 'utf8'))
@@ -179,7 +179,7 @@ test('a platform that is down during the trial does not reject the new version',
   await platform.until(() => platform.versions.slice(triedCount).includes(oldVersion))
   platform.fatalVersion = undefined
   platform.failing.clear()
-  await site.untilReported('completed')
+  await site.waitForReport('completed')
   expect(relay.text.match(/Trying relay/g)?.length).toBeGreaterThan(1)
 }, 120_000)
 
@@ -192,7 +192,7 @@ test('killed before or after any write of an update, a relay continues, and the 
     site.offer()
     const killEnvironment = { NODE_OPTIONS: `--import ${preload}`, KILL_AT: String(at), KILL_COUNT_FILE: countFile }
     const relay = site.start(killEnvironment)
-    const completion = site.untilReported('completed').then(() => 'completed')
+    const completion = site.waitForReport('completed').then(() => 'completed')
     if ((await Promise.race([relay.exitCode, completion])) === 'completed') break
     writes = at
     site.start()

@@ -8,7 +8,7 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { functionNames } from '@platform/core/updates/function-names'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
 import type { GatewayHandler } from '@platform/http/response'
-import { listFunctionNames as functionFiles } from '../../packages/local/src/function-files.ts'
+import { listFunctionNames } from '../../packages/local/src/function-files.ts'
 import { requireBuiltins } from '../../scripts/bundle-builtins.ts'
 import { type Bundle, bundle, bundleAll } from '../../scripts/bundle.ts'
 import { root } from '../../scripts/source.ts'
@@ -19,7 +19,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'error' }))
 
-const names = await functionFiles(join(root, 'functions'))
+const names = await listFunctionNames(join(root, 'functions'))
 /** The maximum size of the code that a function loads before its first response, unpacked and with gzip. */
 const limits: readonly [RegExp, kib: number, gzipKib: number][] = [
   // Functions that call only the store and queues.

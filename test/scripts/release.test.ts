@@ -8,7 +8,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { CliError } from '@platform/cli/exit'
 import { functionNames } from '@platform/core/updates/function-names'
 import { generateKeyPair } from '@platform/oci/signature/key'
-import { listFunctionNames as functionFiles } from '../../packages/local/src/function-files.ts'
+import { listFunctionNames } from '../../packages/local/src/function-files.ts'
 import { bundleAll } from '../../scripts/bundle.ts'
 import { artifactOf } from '../../scripts/release/artifact.ts'
 import { currentCommit } from '../../scripts/release/commit.ts'
@@ -111,7 +111,7 @@ beforeAll(async () => {
 afterAll(() => folder[Symbol.asyncDispose]())
 
 test('a release contains every function', async () => {
-  expect(functionNames.toSorted()).toEqual(await functionFiles(join(root, 'functions')))
+  expect(functionNames.toSorted()).toEqual(await listFunctionNames(join(root, 'functions')))
   expect([...zips.keys()]).toEqual(functionNames.toSorted())
 })
 

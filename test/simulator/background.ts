@@ -61,7 +61,7 @@ async function start(): Promise<Simulator> {
     onStep(`Built ${builtFunctions.size} functions`)
   } else await cp(functions, functionsDir, { recursive: true })
   const environment = await operatorSettings(process.env)
-  // This import fails if the settings are invalid.
+  // Imported only now, because the import fails if the settings are invalid.
   const { startSimulator } = await import('./simulator.ts')
   const simulator = await startSimulator({ stage, port, environment, functionsDir, onOutput, log, onStep })
   throwIfCancelled()

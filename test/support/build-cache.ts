@@ -5,18 +5,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { deserialize, serialize } from 'node:v8'
 import { functionNames } from '@platform/core/updates/function-names'
 import { bundleAll } from '../../scripts/bundle.ts'
-import { filesOf, type functionFiles, packFunctions } from '../../scripts/release/functions.ts'
+import { filesOf, type buildFunctionFiles, packFunctions } from '../../scripts/release/functions.ts'
 import { root, sources } from '../../scripts/source.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const folder = join(root, 'node_modules/.cache/built-once')
 
-const buildPattern = /^(?:packages|functions|scripts|infra|test\/simulator\/graph)\/|^package-lock\.json$/
+const buildInputPattern = /^(?:packages|functions|scripts|infra|test\/simulator\/graph)\/|^package-lock\.json$/
 
 function fingerprint(changedBy: string): string {
   const hash = createHash('sha256')
   for (const { path, text } of sources()) {
-    if (buildPattern.test(path) || path === changedBy) hash.update(`${path}\0${text}\0`)
+    if (buildInputPattern.test(path) || path === changedBy) hash.update(`${path}\0${text}\0`)
   }
   return hash.digest('hex').slice(0, 32)
 }
@@ -64,7 +64,7 @@ export async function buildOnce<Built>(name: string, changedBy: string, build: (
 export const bundledFunctions = (): ReturnType<typeof bundleAll> =>
   buildOnce('bundles', '', () => bundleAll(functionNames, undefined))
 
-export const deployedFunctions = (): ReturnType<typeof functionFiles> =>
+export const deployedFunctions = (): ReturnType<typeof buildFunctionFiles> =>
   buildOnce('deployed', '', () => filesOf(bundledFunctions(), join(root, 'dist')))
 
 export const packedFunctions = (version: string): ReturnType<typeof packFunctions> =>

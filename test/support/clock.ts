@@ -3,7 +3,7 @@ import { afterEach } from 'vitest'
 
 let shiftedMs = 0
 
-/** Advances the clock until the test ends. */
+/** Advances the clock by `ms`. It is reset after the test. */
 export function advanceClock(ms: number): void {
   shiftedMs += ms
   shiftClock(ms)

@@ -7,7 +7,7 @@ export interface Acknowledged {
   /** Line of the ledger → job that prints it. */
   jobsByLine: Map<string, string>
   /** Jobs for a cluster without a relay. */
-  undeliveredJobs: Set<string>
+  undeliveredJobIds: Set<string>
   cancelledJobs: Set<string>
 }
 
@@ -22,7 +22,7 @@ export class Load {
   readonly acknowledged: Acknowledged = {
     clusters: [],
     jobsByLine: new Map(),
-    undeliveredJobs: new Set(),
+    undeliveredJobIds: new Set(),
     cancelledJobs: new Set(),
   }
   readonly #targets: Targets
@@ -74,8 +74,8 @@ export class Load {
   async #submitUndelivered(): Promise<void> {
     const job = { payload: { script: 'true' }, deliverWithinSeconds: 5 }
     const jobId = await this.#submit(this.#targets.offlineClusterId, job)
-    this.acknowledged.undeliveredJobs.add(jobId)
-    if (this.acknowledged.undeliveredJobs.size % 2 === 0) return
+    this.acknowledged.undeliveredJobIds.add(jobId)
+    if (this.acknowledged.undeliveredJobIds.size % 2 === 0) return
     expectStatus(await this.#targets.admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
     this.acknowledged.cancelledJobs.add(jobId)
     this.#responses++

@@ -11,7 +11,7 @@ import { type MemoryRegistry, memoryRegistry } from './memory-registry.ts'
 import { missingPrograms } from './installed-programs.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-/** Each mode with the reason for skipping its tests, or an empty text. */
+/** Each mode with the reason for skipping its tests, or an empty string. */
 export const localModes: readonly (readonly [Exclude<LocalMode, 'auto'>, string])[] = [
   ['process', ''],
   ['container', missingPrograms('runc')],

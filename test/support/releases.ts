@@ -5,7 +5,7 @@ import { releaseRepository } from '@platform/local/release-settings'
 import { mediaTypes } from '@platform/oci/types'
 import { type Plugin, stop } from 'esbuild'
 import { artifactOf, type ReleaseFacts } from '../../scripts/release/artifact.ts'
-import { functionFiles, type packFunctions } from '../../scripts/release/functions.ts'
+import { buildFunctionFiles, type packFunctions } from '../../scripts/release/functions.ts'
 import { publish, type Repository } from '../../scripts/release/publish.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
 import { root } from '../../scripts/source.ts'
@@ -69,16 +69,16 @@ const changes: Plugin = {
 
 type Zips = Awaited<ReturnType<typeof packFunctions>>
 
-async function build(): ReturnType<typeof functionFiles> {
+async function build(): ReturnType<typeof buildFunctionFiles> {
   try {
-    return await functionFiles(versionMark, join(root, 'dist'), [changes])
+    return await buildFunctionFiles(versionMark, join(root, 'dist'), [changes])
   } finally {
     // Otherwise the esbuild service keeps its memory until this process exits.
     await stop()
   }
 }
 
-let builtFiles: ReturnType<typeof functionFiles> | undefined
+let builtFiles: ReturnType<typeof buildFunctionFiles> | undefined
 
 export async function builtFunctions(version: string, behaviour: Behaviour): Promise<Zips> {
   builtFiles ??= buildOnce('functions', 'test/support/releases.ts', build)

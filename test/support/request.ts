@@ -9,7 +9,7 @@ export interface TestRequest {
   body?: string | Uint8Array
   address?: string
   /** Also passes the path as it was sent, as the one-machine gateway does. */
-  isOneMachine?: true
+  hasSentPath?: true
 }
 
 export interface TestResponse {
@@ -41,7 +41,7 @@ function gatewayEvent({
   headers = {},
   body,
   address = '192.0.2.1',
-  isOneMachine,
+  hasSentPath,
 }: TestRequest): GatewayEvent {
   const [sentPath = '', rawQueryString = ''] = target.split('?', 2)
   const path = decodedPath(sentPath)
@@ -53,7 +53,7 @@ function gatewayEvent({
     version: '2.0',
     routeKey: '$default',
     rawPath: path,
-    ...(isOneMachine && { sentPath }),
+    ...(hasSentPath && { sentPath }),
     rawQueryString,
     ...(cookies.length > 0 && { cookies }),
     headers: { host: 'platform.example.com', 'x-forwarded-for': address, ...fields },

@@ -32,8 +32,8 @@ export function instanceOf(parts: Partial<ModuleDefinition>, { startsItself = fa
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...headers,
     }
-    const parts = { headers: allHeaders, ...(body !== undefined && { body }), ...(signal && { signal }) }
-    return respond(new Request(`http://module${path}`, { method, ...parts }))
+    const init = { headers: allHeaders, ...(body !== undefined && { body }), ...(signal && { signal }) }
+    return respond(new Request(`http://module${path}`, { method, ...init }))
   }
   const control: Instance['control'] = async (method, path, body) => {
     const options = body === undefined ? {} : { body: JSON.stringify(body) }

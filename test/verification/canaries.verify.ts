@@ -34,8 +34,8 @@ test('secrets appear only in the response that issues them', async () => {
   await using platform = await PlatformProcess.start(settings, { withFaults: true })
   await using recorder = await startRecorder(platform.url)
   const storedData = new StoredData(platform)
-  const stopping = new AbortController()
-  const collecting = storedData.collectUntil(stopping.signal)
+  const stopController = new AbortController()
+  const collecting = storedData.collectUntil(stopController.signal)
   const adminToken = await platform.command('npm run -s admin-token')
   const password = randomSecret('password')
   const environment = { PLAT_WEBHOOK_ALLOW: receivers, PLAT_CONFORMANCE_PASSWORD: password }
@@ -62,7 +62,7 @@ test('secrets appear only in the response that issues them', async () => {
   for (const path of ['login', 'session'])
     await api.anonymous.attempt('POST', `/api/v1/auth/${path}`, { json: credentials })
   await faults.clear()
-  stopping.abort()
+  stopController.abort()
   await collecting
   const metrics = await (await fetch(`${platform.url}/metrics`)).text()
 

@@ -28,8 +28,13 @@ const omittedActions = ['completeAsRelay', 'submitUndeliverable']
 async function startReceiver() {
   let count = 0
   const server = await startServer(() => ({ status: ++count % 25 === 0 ? 503 : 204 }))
-  const jobIds = () => new Set(server.requests.map(({ body }) => JSON.parse(body.toString()).data.jobId))
-  return { jobIds, host: server.host, url: server.url, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+  const receivedJobIds = () => new Set(server.requests.map(({ body }) => JSON.parse(body.toString()).data.jobId))
+  return {
+    jobIds: receivedJobIds,
+    host: server.host,
+    url: server.url,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  }
 }
 
 async function signIn({ api }: Load): Promise<Client> {

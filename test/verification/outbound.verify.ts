@@ -8,7 +8,7 @@ import { isCanaryWorking, watchConnections } from './outbound/servers.ts'
 import { claimAll, claimAtLeast, claimNone } from './support/claims.ts'
 import { isShort, print } from './support/run.ts'
 
-// The allow-list is read when core is imported.
+// Core reads the allow-list when it is imported, so the servers start before.
 const [canary, allowed] = await vi.hoisted(async () => {
   const servers = await import('./outbound/servers.ts')
   const started = [await servers.startCanary(), await servers.startAllowedServers()] as const

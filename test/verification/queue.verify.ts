@@ -82,9 +82,11 @@ test('all counts are exact when messages are shuffled, duplicated and late', asy
   await queuesEmpty()
   await stop(consumers)
   const items = await readTable()
-  const ownItems = tenants.map(({ caller }) => items.filter(({ pk }) => String(pk).includes(caller.organisationId)))
+  const itemsByTenant = tenants.map(({ caller }) =>
+    items.filter(({ pk }) => String(pk).includes(caller.organisationId)),
+  )
   for (const [claim, differencesOf] of Object.entries(differences)) {
-    const differences = tenants.map(async (tenant, index) => differencesOf(tenant, ownItems[index] ?? [], items))
+    const differences = tenants.map(async (tenant, index) => differencesOf(tenant, itemsByTenant[index] ?? [], items))
     claimNone(claim, (await Promise.all(differences)).flat())
   }
   const jobCount = items.filter(({ sk }) => String(sk).startsWith('JOB#')).length

@@ -243,9 +243,9 @@ test('no job lacks its cluster, and clusters count their active jobs', async () 
     jobs.filter(({ clusterId }) => !clusters.has(String(clusterId))),
     jobs.length,
   )
-  const byCluster = Map.groupBy(jobs, ({ clusterId }) => String(clusterId))
+  const jobsByCluster = Map.groupBy(jobs, ({ clusterId }) => String(clusterId))
   const wrongCounts = [...clusters].filter(
-    ([id, { activeJobs }]) => Number(activeJobs) !== (byCluster.get(id)?.length ?? 0),
+    ([id, { activeJobs }]) => Number(activeJobs) !== (jobsByCluster.get(id)?.length ?? 0),
   )
   claimNone(
     'clusters with a wrong number of active jobs',

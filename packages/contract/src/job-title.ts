@@ -9,7 +9,7 @@ const maxSearchedLength = 8192
 // oxlint-disable-next-line no-control-regex
 const unsafeCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\ufeff]+/g
 
-/** Commands that set shell options, such as `set -eu;`, at the start of a line. */
+/** Commands that change settings of the shell, such as `set -eu;` or `umask 077;`, at the start of a line. */
 const shellOptions = /^(?:set\s+[-+]|shopt\s|umask\s)[^;&|]*(?:;|&&|\|\||$)\s*/
 
 /**

@@ -26,7 +26,7 @@ const passwordFile = 'registry-password'
 export const loadOrCreateRegistryPassword = (dataDir: string): Promise<string> =>
   loadOrCreateSecret(dataDir, passwordFile, () => randomBytes(24).toString('base64url'))
 
-/** Rejects if no platform has run on the data folder. */
+/** Rejects if no platform has run with this data folder. */
 export const readRegistryPassword = async (dataDir: string): Promise<string> =>
   (await readFile(join(dataDir, passwordFile), 'utf8')).trimEnd()
 
@@ -44,6 +44,6 @@ export const loadOrCreateModuleSigningKey = (dataDir: string): Promise<string> =
 export const loadOrCreateReleaseSigningKey = (dataDir: string): Promise<string> =>
   loadOrCreateSigningKey(dataDir, 'release-signing-key.pem')
 
-/** Rejects if no platform has run on the data folder. */
+/** Rejects if no platform has run with this data folder. */
 export const readReleaseSigningKey = (dataDir: string): Promise<string> =>
   readFile(join(dataDir, 'release-signing-key.pem'), 'utf8')

@@ -24,7 +24,7 @@ export interface RpcServerOptions {
   port: number
   /** Handlers by method and path, such as `GET /list`. */
   calls: Readonly<Record<string, RpcHandler>>
-  /** Public form of an error, sent with status 422; undefined for other errors. */
+  /** Returns the body of the response with status 422 for an error that the caller may see; undefined for all others. */
   failureOf: (error: unknown) => object | undefined
   onError: (error: unknown) => void
   /** Maximum size of a request body; unlimited by default. */

@@ -56,7 +56,7 @@ async function collect(file: FileToPack, packedFiles: Map<string, PackedFile>): 
 async function tarOf(packedFiles: ReadonlyMap<string, PackedFile>): Promise<Buffer> {
   const directories = new Set<string>()
   for (const path of packedFiles.keys()) {
-    for (let each = parentOf(path); each !== ''; each = parentOf(each)) directories.add(each)
+    for (let directory = parentOf(path); directory !== ''; directory = parentOf(directory)) directories.add(directory)
   }
   const archive = pack()
   const common = { mtime: new Date(0), uid: 0, gid: 0 }

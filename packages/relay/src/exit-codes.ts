@@ -17,7 +17,7 @@ export const exitCodes = {
   checkChannel: 17,
   serviceStopped: 20,
   serviceMissing: 21,
-  /** Makes the supervisor start the next program. */
+  /** Makes the supervisor start the next version of the relay. */
   replaced: 75,
 } as const
 

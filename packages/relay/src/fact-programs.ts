@@ -34,7 +34,7 @@ export class FactPrograms {
     for (const path of programsIn(this.#folder, problems)) {
       if (signal.aborted) break
       const output = await this.#outputOf(path, problems, signal)
-      for (const [name, value] of output === undefined ? [] : factLines(output, path, problems)) {
+      for (const [name, value] of output === undefined ? [] : parseFacts(output, path, problems)) {
         if (facts.size < maxFacts || facts.has(name)) facts.set(name, value)
         else problems.push(`more than ${maxFacts} facts; ${name} is ignored`)
       }
@@ -123,7 +123,7 @@ function requireProtected({ uid, mode }: Stats): void {
     throw new Error('it must belong to root or the user of the relay, and others must not be able to write it')
 }
 
-function factLines(output: Buffer, path: string, problems: string[]): [string, string][] {
+function parseFacts(output: Buffer, path: string, problems: string[]): [string, string][] {
   if (!isUtf8(output)) {
     problems.push(`the output of ${path} is not UTF-8`)
     return []

@@ -35,7 +35,7 @@ type ProcessInfo = { stamp: string; state: string }
 
 function processOf(pid: number): ProcessInfo | undefined {
   try {
-    return process.platform === 'linux' ? linuxProcess(pid) : bsdProcess(pid)
+    return process.platform === 'linux' ? readLinuxProcess(pid) : readBsdProcess(pid)
   } catch {
     return undefined
   }
@@ -43,7 +43,7 @@ function processOf(pid: number): ProcessInfo | undefined {
 
 const isZombie = (state: string): boolean => /^[ZX]/.test(state)
 
-function linuxProcess(pid: number): ProcessInfo {
+function readLinuxProcess(pid: number): ProcessInfo {
   const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   const fields = linuxFields(pid)
   return { stamp: `${boot} ${fields[19]}`, state: fields[0]! }
@@ -69,7 +69,7 @@ function linuxStates(groupId: number): string[] {
   })
 }
 
-function bsdProcess(pid: number): ProcessInfo {
+function readBsdProcess(pid: number): ProcessInfo {
   const [state = '', ...start] = ps('-o', 'stat=,lstart=', '-p', String(pid)).trim().split(/\s+/)
   return { stamp: start.join(' '), state }
 }

@@ -216,7 +216,7 @@ async function registration() {
   return { caller, ...(await Cluster.register(caller, { name: 'cluster', type: 'Hypervisor' })) }
 }
 
-const statusCounts = (caller: Caller) =>
+const countByStatus = (caller: Caller) =>
   Promise.all(
     (['Pending', 'Healthy'] as const).map(
       async (status) => (await Cluster.list(caller, { page: 1, pageSize: 20, status })).totalCount,
@@ -230,10 +230,10 @@ const newestRecord = async (organisationId: string): Promise<Partial<OutboxRecor
 
 test('enrollment makes the cluster Healthy, and commits events and an audit entry', async () => {
   const { caller, id, name, enrollmentToken } = await registration()
-  expect(await statusCounts(caller)).toEqual([1, 0])
+  expect(await countByStatus(caller)).toEqual([1, 0])
   const { relayId, clusterId, nodes, ...response } = await enroll(enrollRequest(enrollmentToken, ['a', 'b']), origin)
   expect([clusterId, nodes.map((node) => node.name), response.keys.keys.length]).toEqual([id, ['a', 'b'], 1])
-  expect(await statusCounts(caller)).toEqual([0, 1])
+  expect(await countByStatus(caller)).toEqual([0, 1])
   const { audit, events, address } = await newestRecord(caller.organisationId)
   expect(audit).toEqual({ action: 'relay.enroll', resource: id, detail: `${relayId} on host` })
   expect(address).toBe(origin.address)
@@ -264,7 +264,7 @@ test('a second relay replaces the first one', async () => {
     ['relay.replaced', { ...data, previousRelayId: relay.relayId }],
   ])
   expect(await get(keys.relay(relay.relayId))).toBeUndefined()
-  expect(await statusCounts(caller)).toEqual([0, 1])
+  expect(await countByStatus(caller)).toEqual([0, 1])
   expect(await Cluster.read(caller, cluster.id)).toMatchObject({ nodes: [{ name: 'b' }], relay: { id: relayId } })
 })
 

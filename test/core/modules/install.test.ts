@@ -275,7 +275,7 @@ test.each(['Installing', 'Upgrading', 'Uninstalling'] as const)(
     const { caller, id, upgrade, upgradeToImage } = await putInstalled('1.0.0', '2.0.0')
     await putModule(releaseFor(id), { state, jobId: newId('job') })
     await expectError(upgradeToImage('2.0.0'), 'module_operation_in_progress')
-    // Rejected before any registry request: this image does not exist.
+    // The image of 3.0.0 does not exist, so this error shows that the platform sent no request to the registry.
     await putCatalog({ [`${registry.host}/modules/${id}`]: [catalogRelease(id, '3.0.0')] })
     await expectError(upgrade(), 'module_operation_in_progress')
     await expectError(uninstall(caller, id), 'module_operation_in_progress')

@@ -32,8 +32,8 @@ test('reads the manifest of an unsigned image from its URL, even if the image ha
 test('requires the manifest of a signed image to be equal, except for order and spacing', async () => {
   const { id, reference } = await pushImage({})
   const { metadata, spec } = writtenManifest(id)
-  const equal = registry.page(JSON.stringify({ spec, metadata }, null, 3))
-  expect(await resolve(reference, { manifestUrl: equal })).toMatchObject({ isVerified: true })
+  const equalManifestUrl = registry.page(JSON.stringify({ spec, metadata }, null, 3))
+  expect(await resolve(reference, { manifestUrl: equalManifestUrl })).toMatchObject({ isVerified: true })
   for (const change of [{ healthEndpoint: '/other' }, { navSlots: [] }]) {
     const manifestUrl = hostManifest(writtenManifest(id, '1.0.0', change))
     expect(await resolveErrorCode(reference, { manifestUrl })).toBe('manifest_mismatch')

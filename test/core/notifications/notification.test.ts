@@ -236,7 +236,7 @@ test('creates hundreds of entries in four concurrent transactions, once each', a
 })
 
 const dayMs = 24 * 60 * minuteMs
-const unreadCount = async (caller: Caller): Promise<number> => (await listNotifications(caller)).unreadCount
+const readUnreadCount = async (caller: Caller): Promise<number> => (await listNotifications(caller)).unreadCount
 
 async function userWithUnread(count: number) {
   const { organisationId, operator } = await organisationWithUsers()
@@ -255,7 +255,7 @@ test('repeated projections keep the read state', async () => {
   const records = await pendingRecords(organisationId)
   await runBeforeCommit(organisationId, records)
   await markRead(operator, { ids: await notificationIds(operator) })
-  expect(await unreadCount(operator)).toBe(0)
+  expect(await readUnreadCount(operator)).toBe(0)
   await runBeforeCommit(organisationId, records)
   await drainOutbox(organisationId)
   expect(await listNotifications(operator)).toMatchObject({ totalCount: 1, unreadCount: 0 })
@@ -305,12 +305,12 @@ test('marks only own notifications by id, idempotently', async () => {
   await markRead(user, { ids: [secondId] })
   const { items } = await listNotifications(user)
   expect(items.map(({ read }) => read)).toEqual([false, true, false])
-  expect(await unreadCount(otherUser)).toBe(1)
+  expect(await readUnreadCount(otherUser)).toBe(1)
   await markRead(user, {})
   await markRead(user, { ids: [] })
-  expect(await unreadCount(user)).toBe(2)
+  expect(await readUnreadCount(user)).toBe(2)
   await markRead(user, { markAllRead: false, ids: [firstId] })
-  expect(await unreadCount(user)).toBe(1)
+  expect(await readUnreadCount(user)).toBe(1)
 })
 
 test('adds one audit entry for marking, and none if nothing changes', async () => {
@@ -327,7 +327,7 @@ test('adds one audit entry for marking, and none if nothing changes', async () =
 
 test.each([3, 90, 91, 250])('marks all of %i notifications as read, and leaves later ones unread', async (count) => {
   const user = await userWithUnread(count)
-  expect(await unreadCount(user)).toBe(count)
+  expect(await readUnreadCount(user)).toBe(count)
   await markRead(user, { markAllRead: true, ids: [newId('notif')] })
   expect(await listNotifications(user)).toMatchObject({ totalCount: count, unreadCount: 0 })
   advanceClock(1)
@@ -337,7 +337,7 @@ test.each([3, 90, 91, 250])('marks all of %i notifications as read, and leaves l
   const unreadPage = await listNotifications(user, { unreadOnly: true })
   expect(unreadPage).toMatchObject({ totalCount: 1, items: [{ id: items[0]?.id }] })
   await markRead(user, { markAllRead: true })
-  expect(await unreadCount(user)).toBe(0)
+  expect(await readUnreadCount(user)).toBe(0)
 })
 
 test('leaves a late notification unread that a slow clock sorts among read ones', async () => {
@@ -361,7 +361,7 @@ test('marks all existing notifications while new ones arrive', async () => {
   expect(items.filter(({ id }) => existingIds.has(id))).toEqual([])
   expect((await listNotifications(user)).totalCount).toBe(120)
   await markRead(user, { markAllRead: true })
-  expect(await unreadCount(user)).toBe(0)
+  expect(await readUnreadCount(user)).toBe(0)
   expect(await Audit.verify(user, { after: 0 })).toMatchObject({ valid: true })
 })
 

@@ -163,12 +163,12 @@ test('reads an endless response only up to the limit', async () => {
 
 test('rejects untrusted certificates and ignores proxies, regardless of the environment', async () => {
   const port = await listen(https.createServer(selfSigned('localhost'), (_, response) => response.end('secret')))
-  const allow = parseAllowlist(`localhost:${port}`)
+  const allowlist = parseAllowlist(`localhost:${port}`)
   vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
   vi.stubEnv('http_proxy', `http://127.0.0.1:${canary}`)
   vi.stubEnv('NODE_USE_ENV_PROXY', '1')
   try {
-    const call = () => outboundFetch(`https://localhost:${port}/`, request, { allow })
+    const call = () => outboundFetch(`https://localhost:${port}/`, request, { allow: allowlist })
     expect(await errorOf(call)).toBe('certificate_not_trusted')
     expect((await outboundFetch(urlOf('/'), request, allowedHosts)).status).toBe(200)
   } finally {

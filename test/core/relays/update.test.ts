@@ -59,8 +59,8 @@ async function newFleet(size: number, settings: object = {}) {
   const sites: Awaited<ReturnType<typeof newSite>>[] = []
   while (sites.length < size) sites.push(await newSite(caller))
   const { id } = await Update.create(caller, { target: { all: true }, ...settings })
-  const record = async () => parseRelayUpdate((await get(keys.relayUpdate(caller.organisationId, id))) ?? {})
-  const sweep = async () => advance(await record())
+  const readRecord = async () => parseRelayUpdate((await get(keys.relayUpdate(caller.organisationId, id))) ?? {})
+  const sweep = async () => advance(await readRecord())
   const report = async ({ beat }: Pick<(typeof sites)[0], 'beat'>, status: 'completed' | 'rolledBack' | 'skipped') =>
     beat({ id, status, reason: 'exit 4' })
   const findOfferedSites = async (among = sites) => {
@@ -75,7 +75,7 @@ async function newFleet(size: number, settings: object = {}) {
     sweep,
     report,
     offered: findOfferedSites,
-    record,
+    readRecord,
     clusters,
     read: () => Update.read(caller, id),
   }
@@ -115,7 +115,7 @@ test('canaries complete first, then groups follow, and relays that are offline w
   expect(await fleet.read()).toMatchObject({ status: 'Completed', counts: { completed: 4, skipped: 1 } })
   const skippedCluster = { clusterId: offlineSite.id, name: offlineSite.name, status: 'Skipped', reason: 'exit 4' }
   expect((await fleet.clusters({ status: 'Skipped' })).items).toEqual([skippedCluster])
-  expect(await fleet.record()).not.toHaveProperty('duesk')
+  expect(await fleet.readRecord()).not.toHaveProperty('duesk')
   await runProjections(caller)
   const actions = (await auditEntries(caller)).map(({ action }) => action)
   expect(actions).toEqual(expect.arrayContaining(['relay_update.create', 'relay_update.complete']))
@@ -167,7 +167,7 @@ test.each<[string, (caller: Caller) => Promise<unknown>, RegExp]>([
   await fleet.sweep()
   await event(fleet.caller)
   await fleet.sweep()
-  expect(await fleet.record()).toMatchObject({ status: 'Stopped', statusReason: expect.stringMatching(reason) })
+  expect(await fleet.readRecord()).toMatchObject({ status: 'Stopped', statusReason: expect.stringMatching(reason) })
   expect(await fleet.offered()).toEqual([])
 })
 
@@ -206,7 +206,7 @@ test('a cancellation that is interrupted fails until its offers are withdrawn, b
   expect(members).toHaveProperty('ttl', expect.any(Number))
   await otherFleet.sweep()
   expect(await otherFleet.offered()).toEqual([])
-  expect(await otherFleet.record()).toMatchObject({ status: 'Cancelled' })
+  expect(await otherFleet.readRecord()).toMatchObject({ status: 'Cancelled' })
 })
 
 test('removed clusters are skipped, and a relay that enrolls again is offered the version again', async () => {
@@ -222,7 +222,7 @@ test('removed clusters are skipped, and a relay that enrolls again is offered th
   const waitingSite = fleet.sites.find(({ id }) => id !== removedSite!.id && id !== replacedSite!.id)
   await Cluster.remove(fleet.caller, waitingSite!.id)
   await fleet.sweep()
-  expect(await fleet.record()).toMatchObject({ status: 'Completed' })
+  expect(await fleet.readRecord()).toMatchObject({ status: 'Completed' })
 })
 
 test('relays with the version are skipped, one update runs at a time, and a heartbeat takes no further call', async () => {

@@ -41,13 +41,19 @@ export const cases = {
   },
 }
 
-const finalEvents = new Set(['job.completed', 'job.failed', 'module.installed', 'module.failed', 'module.uninstalled'])
+const finalEventNames = new Set([
+  'job.completed',
+  'job.failed',
+  'module.installed',
+  'module.failed',
+  'module.uninstalled',
+])
 
 /** Expects the operation to have ended exactly once, and no other deployment to exist. */
 export async function expectEnd({ caller, id, accepted, version, status }: Case): Promise<void> {
   expect((await Job.read(caller, accepted.jobId)).status).toBe(status)
   const events = await platform.takeEvents(caller)
-  expect(events.filter(({ name, data }) => finalEvents.has(name) && data.jobId === accepted.jobId)).toHaveLength(2)
+  expect(events.filter(({ name, data }) => finalEventNames.has(name) && data.jobId === accepted.jobId)).toHaveLength(2)
   // Supervision removes the deployments of a killed worker.
   await supervise(platform.pick)
   const traces = await platform.storedTraces(id)

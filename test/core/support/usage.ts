@@ -17,16 +17,16 @@ const measurements = new AsyncLocalStorage<Usage & { inFlight: number }>()
 const transport = awsTransport()
 if (!('signer' in transport)) throw new Error('The tests of core call the emulators without HTTP.')
 const { requestHandler } = transport
-const handle = requestHandler.handle
+const originalHandle = requestHandler.handle
 
 vi.spyOn(requestHandler, 'handle').mockImplementation(async (request, options) => {
   const usage = measurements.getStore()
-  if (usage === undefined) return handle(request, options)
+  if (usage === undefined) return originalHandle(request, options)
   const isRetry = !/attempt=1\b/.test(String(request.headers['amz-sdk-request']))
   if (usage.inFlight++ === 0 && !isRetry) usage.rounds++
   // The client repeats calls that a busy machine answers too late.
   if (!isRetry) usage.calls.push(request.headers['x-amz-target']?.split('.')[1] ?? '')
-  return handle(request, options).finally(() => usage.inFlight--)
+  return originalHandle(request, options).finally(() => usage.inFlight--)
 })
 
 interface Capacity {

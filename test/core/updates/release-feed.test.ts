@@ -196,7 +196,7 @@ test.each(sampled(invalidReleases, 2))('rejects a release %s', async (_, options
   expect([code, message]).toEqual([unavailable, expect.stringMatching(reason)])
   const refusedReleases = [{ version: '1.2.0', reason: expect.stringMatching(reason) }]
   expect(await newestRelease('0.1.0')).toEqual({ refused: refusedReleases })
-  // A digest does not depend on the tag.
+  // A read by digest uses no tag, so it accepts a release under a wrong tag.
   if (!String(reason).includes('tag')) expect(await messageOf(releaseByDigest(source, digest))).toMatch(reason)
 })
 

@@ -113,9 +113,9 @@ test('limits an organisation to fifty webhooks, also under concurrent creation',
   const [caller, otherTenant] = [await newCaller(), await newCaller()]
   for (let count = 0; count < webhookLimit - 2; count++) await Webhook.create(caller, settings)
   const results = await Promise.allSettled(Array.from({ length: 6 }, () => Webhook.create(caller, settings)))
-  const created = results.filter(({ status }) => status === 'fulfilled')
+  const createdWebhooks = results.filter(({ status }) => status === 'fulfilled')
   const { items } = await Webhook.list(caller)
-  expect([created.length, items.length]).toEqual([2, webhookLimit])
+  expect([createdWebhooks.length, items.length]).toEqual([2, webhookLimit])
   await expectError(Webhook.create(caller, settings), 'limit_reached')
   await Webhook.create(otherTenant, settings)
   await Webhook.remove(caller, items[0]?.id ?? '')

@@ -200,10 +200,10 @@ test('a stop completes running requests and batches, and closes channels without
   await channel.connect('one')
   const request = fetch(`${stoppedPlatform.url}/api/v1/jobs`, { method: 'POST' })
   await Promise.all(['request', 'presence', 'batch'].map((name) => stopping.waitForReports(name)))
-  const stop = stoppedPlatform.stop()
+  const stopResult = stoppedPlatform.stop()
   stopping.open()
   expect((await request).status).toBe(201)
-  await Promise.all([stop, channel.closed])
+  await Promise.all([stopResult, channel.closed])
   await expect(readRuntimeFile(join(folder.path, 'data'))).rejects.toThrow('ENOENT')
 
   const sqs = await startSqs({ dataDir: join(folder.path, 'data/sqs') })

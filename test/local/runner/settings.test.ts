@@ -82,8 +82,8 @@ test('limits the number of trusted keys, and accepts any file name', async () =>
   await writeFile(file, generateKeyPair().publicKeyPem)
   const names = ['PLAT_MODULE_TRUSTED_KEYS', 'PLAT_RELEASE_TRUSTED_KEYS']
   const environment = (count: number) => {
-    const files = Array.from({ length: count }, () => file).join(',')
-    return Object.fromEntries(names.map((name) => [name, files]))
+    const fileList = Array.from({ length: count }, () => file).join(',')
+    return Object.fromEntries(names.map((name) => [name, fileList]))
   }
   const { trustedKeys, releaseKeys } = parseSettings(environment(49))
   for (const keys of [trustedKeys, releaseKeys]) {

@@ -17,8 +17,8 @@ export async function startBarrier(): Promise<Barrier> {
   const opened = Promise.withResolvers<void>()
   const server = createServer((request, response) => {
     void text(request).then((body) => {
-      const name = request.url?.slice(1) ?? ''
-      values.set(name, [...(values.get(name) ?? []), JSON.parse(body)])
+      const reportName = request.url?.slice(1) ?? ''
+      values.set(reportName, [...(values.get(reportName) ?? []), JSON.parse(body)])
       events.emit('report')
       return opened.promise.then(() => response.end())
     })

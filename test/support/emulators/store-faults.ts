@@ -6,7 +6,7 @@ import { createSwitches, faultRoutes, type FaultSwitches } from './fault-setting
 import { IndexLag } from './index-lag.ts'
 
 /**
- * Faults that DynamoDB shows in the cloud. Rates are shares from 0 to 1: of items for `unprocessedRate`, otherwise of
+ * Faults that can occur with DynamoDB in the cloud. Rates are shares from 0 to 1: of items for `unprocessedRate`, otherwise of
  * calls.
  */
 export interface StoreFaults {

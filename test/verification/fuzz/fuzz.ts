@@ -66,13 +66,13 @@ const wellFormedShare = ({ body }: ValidRequest): number => (JSON.stringify(body
 
 async function fuzz(operation: Operation, count: number): Promise<void> {
   const testedOperation = operationNamed(operation.name)
-  const mutation = mutationOf(document, operation)
+  const mutationArbitrary = mutationOf(document, operation)
   let sender = await newSender(testedOperation)
   const sentCounts = { requests: 0, malformed: 0 }
   const { response } = await sendWire(operation, sender, toWire(operation, sender.valid))
   if (response.status >= 400 && !withoutSuccess.has(operation.name))
     throw new Error(`The valid request fails: ${response.status} ${response.text}`)
-  const mutations = fc.array(mutation, { minLength: 1, maxLength: 2 })
+  const mutations = fc.array(mutationArbitrary, { minLength: 1, maxLength: 2 })
   const property = fc.asyncProperty(mutations, fc.noBias(fc.nat(99)), async (changes, percentile) => {
     if (++sentCounts.requests % requestsPerSender === 0) sender = await newSender(testedOperation)
     const { valid } = sender

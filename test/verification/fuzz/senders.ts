@@ -50,7 +50,7 @@ async function userSender(operation: Operation): Promise<NewSender> {
 }
 
 /**
- * Returns a relay as sender. For operations on a job, the relay has a job, which is already claimed unless the
+ * Returns a relay as the sender. For operations on a job, the relay has a job, which is already claimed unless the
  * operation is the claim.
  */
 async function relaySender({ name }: Operation): Promise<NewSender> {

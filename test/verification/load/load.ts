@@ -52,12 +52,12 @@ export async function startLoad({ userCount, pauseMs = 0, settings, clockFile, o
     userActions(user).filter(({ name }) => !omitted.includes(name)),
   )
   const begin = () => {
-    const stopping = new AbortController()
+    const stopController = new AbortController()
     const runningUsers = users.map((actions, index) =>
-      runActions(actions, stats, seed + index, pauseMs, stopping.signal),
+      runActions(actions, stats, seed + index, pauseMs, stopController.signal),
     )
     return async () => {
-      stopping.abort()
+      stopController.abort()
       await Promise.all(runningUsers)
     }
   }

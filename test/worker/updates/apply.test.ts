@@ -60,7 +60,7 @@ test('shifts 10, 50 and 100 percent, then commits, and reports each step', async
   const shifts = recordShifts(target)
   expect(await expectAttempt(update, target, 'Completed')).toBe(`Version ${newer.version} serves.`)
   expect(shifts).toEqual([false, false, false])
-  expect(target.shares).toEqual([10, 50, 100].map((share) => `${newer.version} ${share}`))
+  expect(target.shifts).toEqual([10, 50, 100].map((share) => `${newer.version} ${share}`))
   expect([...target.staged.keys()].toSorted()).toEqual([older, newer].map(keyOf).toSorted())
   expect((await jobOf(update)).steps?.map(({ name, status }) => [name, status])).toEqual(
     ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit'].map((name) => [name, 'Completed']),
@@ -71,7 +71,7 @@ test('rolls back in one shift, and keeps the release that it replaces', async ()
   const { target, update, older, newer } = await newUpdate(undefined, 'rollback')
   const shifts = recordShifts(target)
   await expectAttempt(update, target, 'Completed')
-  expect(target.shares).toEqual([`${older.version} 100`])
+  expect(target.shifts).toEqual([`${older.version} 100`])
   expect(shifts).toEqual([true])
   expect(target.staged.has(keyOf(newer))).toBe(true)
 })
@@ -82,7 +82,7 @@ test('rolls back a release that fails at real requests only', async () => {
     if (name === 'shift') await countErrors(newer.version, 4)
   }
   await expectAttempt(update, target, 'Failed')
-  expect(target.shares).toEqual([`${newer.version} 10`])
+  expect(target.shifts).toEqual([`${newer.version} 10`])
   const oldVersionText = `version ${older.version} 0 times in the same time`
   const [{ data }] = (await endEventsOf(update)).filter(({ name }) => name === 'update.failed') as any
   expect(data).toMatchObject({ action: 'apply', version: newer.version, previousVersion: older.version })
@@ -211,7 +211,7 @@ describe('preflight', () => {
     const release = await released('2.1.0', { signer: 'stranger' })
     target.staged.set(keyOf(release), new Map())
     await expectAttempt(await queueUpdate({ action: 'apply', release, before: older }), target, 'Failed')
-    expect(target.shares).toEqual([])
+    expect(target.shifts).toEqual([])
   })
 
   test('leaves another deployed version in place', async () => {
@@ -324,7 +324,7 @@ test('keeps a version that was deployed during the update, without a share for t
   const changes = recordChanges(target)
   await attempt(update, target.port)
   expect(changes).toEqual(['stage', 'shift'])
-  expect([target.release, target.shares]).toEqual([{ version: '7.0.0' }, [`${newer.version} 0`]])
+  expect([target.release, target.shifts]).toEqual([{ version: '7.0.0' }, [`${newer.version} 0`]])
   expect((await jobOf(update)).result?.output).toMatch(/Version 7\.0\.0 serves\.$/)
 })
 

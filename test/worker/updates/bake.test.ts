@@ -16,7 +16,7 @@ test('probes every function, and requests each API function, before it shifts tr
   const calls: string[] = []
   const { target, update } = await newUpdate()
   target.hook.after = async ({ name, input }) => {
-    if (name !== 'invoke' || target.shares.length > 0) return
+    if (name !== 'invoke' || target.shifts.length > 0) return
     const [, functionName, event]: any = input
     calls.push(event.platformProbe ? `${functionName} probe` : `${functionName} GET ${event.rawPath}`)
   }
@@ -68,7 +68,7 @@ test.each(brokenBehaviours)('gives no traffic to a release that %s', async (_, b
   const { target, update, newer } = await newUpdate()
   target.behaviours.set(newer.version, behaviour(newer.version))
   const output = await expectAttempt(update, target, 'Failed')
-  expect(target.shares).toEqual([])
+  expect(target.shifts).toEqual([])
   expect((await jobOf(update)).steps?.find(({ status }) => status === 'Failed')?.name).toBe('smoke')
   expect(output).toMatch(new RegExp(`^Function [a-z/]+ of version ${newer.version} .+ Version .+ serves\\.$`))
   expect(output).toMatch(message)
@@ -158,7 +158,7 @@ test('fails a release with more errors than the old version used to have', async
   }
   await countErrors(older.version, 30)
   await expectAttempt(update, target, 'Failed')
-  expect(target.shares).toEqual([`${newer.version} 10`])
+  expect(target.shifts).toEqual([`${newer.version} 10`])
 })
 
 test('fails a release that stops responding', async () => {
@@ -167,7 +167,7 @@ test('fails a release that stops responding', async () => {
     if (name === 'shift' && input[1] === 50) target.behaviours.set(newer.version, () => ({ statusCode: 500 }))
   }
   await expectAttempt(update, target, 'Failed')
-  expect(target.shares).toEqual([10, 50].map((share) => `${newer.version} ${share}`))
+  expect(target.shifts).toEqual([10, 50].map((share) => `${newer.version} ${share}`))
 })
 
 test('accepts errors that both versions have', async () => {
@@ -195,7 +195,7 @@ test('adds errors that the host counts to those that functions count', async () 
     await countErrors(newer.version, 1)
   }
   const output = await expectAttempt(update, target, 'Failed')
-  expect(target.shares).toEqual([`${newer.version} 10`])
+  expect(target.shifts).toEqual([`${newer.version} 10`])
   const oldVersionText = `version ${older.version} 0 times in the same time`
   expect(output.replace(/in \d+ s/, 'in a while')).toBe(
     `Version ${newer.version} failed 3 times in a while at 10 %, ${oldVersionText}. Version ${older.version} serves.`,
@@ -228,7 +228,7 @@ test('keeps a share until requests in flight are answered, and fails when they t
     return now() < beganMs + 30_000 ? { faults: 0, oldestMs: beganMs } : { faults: 3 }
   })
   await expectAttempt(update, target, 'Failed')
-  expect(target.shares).toEqual([`${newer.version} 10`])
+  expect(target.shifts).toEqual([`${newer.version} 10`])
 })
 
 test('limits the wait, and does not wait for requests that began after the bake time', async () => {

@@ -34,10 +34,10 @@ const apply = (platform: Platform, release: InstalledRelease, before = deployed,
 test('updates and rolls back in real sandboxes without a failed request', async () => {
   const platform = await cloud.deploy('1.0.0', allNames)
   const release = await released(allNames)
-  const stopping = new AbortController()
+  const stopController = new AbortController()
   const responses = new Map<string, number>()
   const runClient = async (_: unknown, index: number) => {
-    while (!stopping.signal.aborted) {
+    while (!stopController.signal.aborted) {
       const version = await platform.request(allNames[index % 2] ?? '')
       responses.set(version, (responses.get(version) ?? 0) + 1)
     }
@@ -50,7 +50,7 @@ test('updates and rolls back in real sandboxes without a failed request', async 
   expect(await platform.request('health')).toBe(release.version)
   const rollback = await run(platform, { action: 'rollback', release: deployed, before: release }, options)
   expect(await outcomeOf(rollback)).toBe('Completed: Version 1.0.0 serves.')
-  stopping.abort()
+  stopController.abort()
   await clients
   expect(await platform.aliases()).toEqual(at('1'))
   expect(await platform.versions('clusters')).toEqual([

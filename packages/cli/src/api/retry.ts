@@ -9,9 +9,9 @@ import { version } from '../version.ts'
 
 const responseTimeoutSeconds = 60
 const initialPauseMs = 250
-const maximumPauseMs = 5000
+const maxPauseMs = 5000
 // Longer values of `Retry-After` are reduced to this value.
-const maximumRetryAfterMs = 60_000
+const maxRetryAfterMs = 60_000
 const minTimeoutWithRetryAfterMs = 300_000
 // Longer pauses are reported on standard error.
 const reportedPauseMs = 3000
@@ -42,8 +42,8 @@ export async function withRetry(request: Request, policy: RetryPolicy): Promise<
       return new Response(null, { status: 204 })
     if (response && !(await isUndecided(response))) return response
     mayHaveSucceeded ||= response === undefined || response.status >= 500
-    const retryAfterMs = Math.min(maximumRetryAfterMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
-    const pauseMs = retryAfterMs + withJitter(Math.min(maximumPauseMs, initialPauseMs * 2 ** count))
+    const retryAfterMs = Math.min(maxRetryAfterMs, 1000 * (Number(response?.headers.get('retry-after')) || 0))
+    const pauseMs = retryAfterMs + withJitter(Math.min(maxPauseMs, initialPauseMs * 2 ** count))
     const minTimeoutMs = retryAfterMs > 0 && policy.retrySeconds > 0 ? minTimeoutWithRetryAfterMs : 0
     const timeoutMs = Math.max(minTimeoutMs, 1000 * policy.retrySeconds)
     const isOver = performance.now() - startedAtMs + pauseMs > timeoutMs || isPermanent(failure)

@@ -99,7 +99,10 @@ const browsers: Partial<Record<NodeJS.Platform, [program: string, ...args: strin
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
-/** Opens a URL in a browser. Returns false if there is no display, or the program does not start or fails. */
+/**
+ * Opens a URL in a browser. Returns false if there is no display, or if the program that opens it cannot be started or
+ * fails.
+ */
 function openBrowser(url: string): Promise<boolean> {
   const { DISPLAY: x11, WAYLAND_DISPLAY: wayland, WSL_DISTRO_NAME: windows } = process.env
   const [program, ...args] = browsers[process.platform] ?? ['xdg-open']

@@ -16,7 +16,7 @@ _plat() {
   done
   case "$at $words[CURRENT-1]" in
     (*' --context') next=(\${(f)"$(${contextNamesCommand})"}) ;;
-${completions.flatMap(choicesOf).join('\n')}
+${completions.flatMap(choiceLines).join('\n')}
     (*)
       case "$at" in
 ${completions.map(({ path, words, hasContexts }) => `        (${quote(path)}) next=(${words.map(wordWithDescription).join(' ')}${hasContexts ? ` \${(f)"$(${contextNamesCommand})"}` : ''}) ;;`).join('\n')}
@@ -28,7 +28,7 @@ ${completions.map(({ path, words, hasContexts }) => `        (${quote(path)}) ne
 compdef _plat plat
 `
 
-const choicesOf = ({ path, choices }: CommandCompletions): string[] =>
+const choiceLines = ({ path, choices }: CommandCompletions): string[] =>
   choices.map(({ option, values }) => `    (${quote(`${path} ${option}`)}) next=(${values.map(quote).join(' ')}) ;;`)
 
 const wordWithDescription = ({ text, description }: Word): string =>

@@ -1,5 +1,5 @@
 import type { Schemas } from '../api/client.ts'
-import { hasColor } from '../print/color.ts'
+import { shouldUseColor } from '../print/color.ts'
 import { TerminalText } from '../print/terminal-text.ts'
 import { oneLine } from '../print/text.ts'
 import { write, writeError } from '../print/write.ts'
@@ -30,7 +30,7 @@ export interface PrinterOptions {
  */
 function converterFor(stream: Chunk['stream'], isRaw: boolean, keepsReturns: boolean): TerminalText | undefined {
   const output = stream === 'stdout' ? process.stdout : process.stderr
-  return output.isTTY && !isRaw ? new TerminalText({ hasColor: hasColor(output), keepsReturns }) : undefined
+  return output.isTTY && !isRaw ? new TerminalText({ hasColor: shouldUseColor(output), keepsReturns }) : undefined
 }
 
 /** Returns a printer without labels. Where output was dropped, it prints a line with the number of bytes. */

@@ -12,7 +12,7 @@ interface Output {
 }
 
 /** Whether to print colours: as set by `--color`, else by NO_COLOR or FORCE_COLOR, else in a terminal. */
-export function hasColor(output: Output = process.stdout, environment: NodeJS.ProcessEnv = process.env): boolean {
+export function shouldUseColor(output: Output = process.stdout, environment: NodeJS.ProcessEnv = process.env): boolean {
   const { NO_COLOR: noColor, FORCE_COLOR: forcedColor, TERM: terminal } = environment
   if (mode !== 'auto') return mode === 'always'
   if (noColor) return false

@@ -1,4 +1,4 @@
-import { hasColor } from './color.ts'
+import { shouldUseColor } from './color.ts'
 import { cellOf, type Column, tableOf } from './table.ts'
 import { TerminalText } from './terminal-text.ts'
 import { pad, sanitiseText, widthOf } from './text.ts'
@@ -31,7 +31,7 @@ export async function showList<Row>(
     width: isBrief ? terminalWidth() : Infinity,
     isBrief,
     hasRelativeTimes: process.stdout.isTTY,
-    hasColor: hasColor(),
+    hasColor: shouldUseColor(),
   }
   if (items.length > 0) await write(tableOf(columns, items, layout))
   if (totalCount === 0) say('No items.')
@@ -72,7 +72,7 @@ function formatFields(value: object): string {
 // Makes a text with several lines, such as the output of a job, safe for a terminal.
 function terminalSafe(text: string): string {
   if (!process.stdout.isTTY) return sanitiseText(text)
-  const terminalText = new TerminalText({ hasColor: hasColor() })
+  const terminalText = new TerminalText({ hasColor: shouldUseColor() })
   return terminalText.next(Buffer.from(text)) + terminalText.end()
 }
 
@@ -84,5 +84,5 @@ function tableOfObjects(rows: readonly object[]): string {
     cellValue: (row) => row.get(title),
     ...(/(^|\.)status$/.test(title) ? { format: 'state' } : { isFlexible: true }),
   }))
-  return tableOf(columns, flatRows, { width: terminalWidth(), hasColor: hasColor() })
+  return tableOf(columns, flatRows, { width: terminalWidth(), hasColor: shouldUseColor() })
 }

@@ -4,7 +4,7 @@ const hiddenCharacters =
   '\\p{Cc}\\p{Zl}\\p{Zp}\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\u{e0000}-\\u{e007f}'
 const unsafePattern = new RegExp(`[${hiddenCharacters}]`, 'gu')
 const unsafeExceptLines = new RegExp(`(?![\\n\\t])[${hiddenCharacters}]`, 'gu')
-// East Asian Width W and F. Emoji with a variation selector are wide as well.
+// Characters of the East Asian Width classes W (wide) and F (fullwidth). Emoji with a variation selector are wide as well.
 const widePattern =
   /^(?:\p{Emoji_Presentation}|\p{Emoji}\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18aff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}])/u
 const zeroWidthPattern = /^[\p{Mn}\p{Me}\p{Cf}\ufe00-\ufe0f]+$/u

@@ -48,7 +48,7 @@ function correctMember(name: string, member: unknown, { shared, isResponse, isMa
   return correctValue(member, { shared, isResponse: isResponse || name === 'responses', isMap: name === 'properties' })
 }
 
-// Names of all components that a part of the document references, directly or indirectly.
+// Returns the names of all components that a part of the document references, directly or indirectly.
 function componentsOf(part: unknown, schemas: Record<string, unknown>, foundNames = new Set<string>()): Set<string> {
   for (const [, name = ''] of JSON.stringify(part).matchAll(/#\/components\/schemas\/(\w+)/g)) {
     if (!foundNames.has(name)) componentsOf(schemas[name], schemas, foundNames.add(name))

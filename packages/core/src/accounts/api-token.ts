@@ -14,7 +14,7 @@ import { retryOnConflict } from '../db/offset-list.ts'
 import { type CurrentRights, reauthorize } from './current-rights.ts'
 import { find, userUnchanged } from './user.ts'
 
-/** The user's record lists the ids of its API tokens, so that the removal of the user also removes the tokens. */
+/** The record of a user lists the ids of the user's API tokens, so that the removal of the user also removes the tokens. */
 
 const isoOrNull = (ms: number | undefined): string | null => (ms === undefined ? null : iso(ms))
 

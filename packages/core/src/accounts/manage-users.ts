@@ -63,8 +63,8 @@ async function tryCreate(
 }
 
 /**
- * Returns the write that updates the number of local administrators. The write prevents the removal of the last one.
- * Users of identity providers do not count, because a provider may be disabled or removed.
+ * Returns the write that updates the number of local administrators, if it changes. The write prevents the removal of
+ * the last one. Users of identity providers do not count, because a provider may be disabled or removed.
  */
 function administratorCountWrites(
   user: Pick<User, 'authProvider' | 'organisationId'>,

@@ -10,7 +10,7 @@ const client = new SQSClient({ maxAttempts: 2, ...awsTransport() })
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
 /** Delays messages about frequent changes, so that one run processes several changes. */
-export const soonDelaySeconds = 2
+export const coalescingDelaySeconds = 2
 
 export interface JobReference {
   organisationId: string
@@ -61,12 +61,12 @@ export const enqueueProjections = (organisationId: string, delaySeconds = 0): Pr
 
 /** Enqueues claimed jobs. After a short delay, the consumer records the start of each job that still runs. */
 export const enqueueStarts = (organisationId: string, jobIds: readonly string[]): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, soonDelaySeconds)
+  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, coalescingDelaySeconds)
 
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)
 
-/** SQS delays a message by at most 900 seconds. */
+/** `delaySeconds` is at most 900, the limit of SQS. */
 export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
 

@@ -24,7 +24,7 @@ export const projections: readonly Projection[] = [
   webhookProjection,
 ]
 
-/** Leaves time for the last run within a function's limit of 30 seconds. */
+/** Leaves time for the last run within a function's timeout of 30 seconds. */
 const maxWorkMs = 15_000
 
 /** Runs the projections of an organisation. If time runs out, enqueues a message that continues the work. */

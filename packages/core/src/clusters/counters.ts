@@ -8,7 +8,7 @@ export interface CounterChange {
   drop?: Record<string, ReadonlySet<string>>
   /** The id of a job to add to the listed jobs. The write then has the condition of `listingCondition`. */
   list?: string
-  lastJob?: string
+  lastJobId?: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
 
@@ -46,7 +46,7 @@ interface Sum {
   set: Record<string, string>
   add: Record<string, number>
   drop: Record<string, Set<string>>
-  list: Set<string>
+  listedJobs: Set<string>
 }
 
 /** Adds up the changes of each cluster, because a transaction may write an item only once. */
@@ -55,23 +55,23 @@ export function counterWrites(
   changes: readonly CounterChange[],
 ): { clusterId: string; write: WriteItem }[] {
   const sums = new Map<string, Sum>()
-  for (const { clusterId, add, drop = {}, list, lastJob } of changes) {
-    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, list: new Set(), set: {} }
-    if (lastJob !== undefined) sum.set = lastJobOf(lastJob)
-    if (list !== undefined) sum.list.add(list)
+  for (const { clusterId, add, drop = {}, list, lastJobId } of changes) {
+    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, listedJobs: new Set(), set: {} }
+    if (lastJobId !== undefined) sum.set = lastJobOf(lastJobId)
+    if (list !== undefined) sum.listedJobs.add(list)
     for (const [counter, amount] of Object.entries(add)) sum.add[counter] = (sum.add[counter] ?? 0) + amount
     for (const [name, ids] of Object.entries(drop)) sum.drop[name] = new Set([...(sum.drop[name] ?? []), ...ids])
     sums.set(clusterId, sum)
   }
-  return [...sums].map(([clusterId, { add, drop, list, set }]) => ({
+  return [...sums].map(([clusterId, { add, drop, listedJobs, set }]) => ({
     clusterId,
     write:
-      list.size === 0
+      listedJobs.size === 0
         ? patch(keys.cluster(organisationId, clusterId), { set, add, drop })
         : patch(
             keys.cluster(organisationId, clusterId),
-            { set, add: { ...add, listedJobs: list }, drop },
-            listingCondition(list.size),
+            { set, add: { ...add, listedJobs }, drop },
+            listingCondition(listedJobs.size),
           ),
   }))
 }

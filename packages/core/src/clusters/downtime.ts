@@ -22,8 +22,8 @@ const SweepState = z.object({
   sweptAtMs: z.number().optional(),
   runningSinceMs: z.number().default(0),
   /**
-   * The number of remaining sweeps that check all items after the clock was set back. The first one without a failure
-   * is the last.
+   * The number of remaining sweeps that check all items after the clock was set back. A sweep without a
+   * failure sets it to 0.
    */
   fullSweeps: z.number().default(0),
 })

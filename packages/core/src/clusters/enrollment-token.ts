@@ -12,7 +12,7 @@ import { PlatformState } from '../platform/state.ts'
  * A single-use token has the form `<public id>.<secret>` and is valid for 24 hours. Only the secret's hash is stored.
  */
 
-const enrollmentLifeMs = 24 * 3_600_000
+const tokenLifetimeMs = 24 * 3_600_000
 /** Records outlive their tokens, so that late reuse is detected. */
 const retentionMs = 7 * 24 * 3_600_000
 
@@ -32,7 +32,7 @@ export function createEnrollmentToken(caller: Caller, clusterId: string, platfor
   const { organisationId } = caller
   const id = newId('enroll')
   const secret = newSecret()
-  const expiresAtMs = now() + enrollmentLifeMs
+  const expiresAtMs = now() + tokenLifetimeMs
   const item = {
     id,
     organisationId,

@@ -15,7 +15,7 @@ const RemovalGuard = z.object({
   removals: z.number().default(0),
   lastRemovalAtMs: z.number().default(0),
   accepted: z.number().default(0),
-  /** Ids of batches that are not completely expanded. */
+  /** Ids of the batches whose jobs are not all stored yet. */
   open: z.instanceof(Set<string>).default(new Set()),
 })
 export type RemovalGuard = z.infer<typeof RemovalGuard>

@@ -41,7 +41,10 @@ export const parseRemovedIds = (item: Item | undefined): ReadonlySet<unknown> =>
 /** The totals include the jobs of removed clusters, which are also counted separately. */
 export const hiddenCountName = (status: string): string => `hidden ${status}`
 
-/** Counts the jobs of a removed cluster as hidden. The projection of their purge subtracts them again. */
+/**
+ * Returns the write that counts the jobs of a removed cluster as hidden, if it has any. The projection of their purge
+ * subtracts them again.
+ */
 export function hiddenWrites(organisationId: string, byStatus: Readonly<Record<string, number>>): WriteItem[] {
   const counts = Object.entries(byStatus).filter(([, count]) => count > 0)
   if (counts.length === 0) return []

@@ -26,13 +26,13 @@ export function consumeHeartbeatNonce(
 ): string | undefined {
   const [storedFloor = '0', ...tokens] = storedTokens.split(',')
   // Later times were stored before the clock was set back.
-  const latestSeconds = nowMs / 1000 + retentionSeconds
+  const latestIssuedSeconds = nowMs / 1000 + retentionSeconds
   const floor = Number.parseInt(storedFloor, 36) > nowMs / 1000 + maxSkewSeconds ? '0' : storedFloor
   const hash = sha256(tokenId).slice(0, hashLength)
   const issuedSeconds = Math.ceil(issuedAtMs / 1000)
   if (issuedSeconds <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
   const isUnexpired = (token: string) =>
-    secondsOf(token) > nowMs / 1000 - retentionSeconds && secondsOf(token) <= latestSeconds
+    secondsOf(token) > nowMs / 1000 - retentionSeconds && secondsOf(token) <= latestIssuedSeconds
   const unexpired = tokens.filter(isUnexpired)
   const newTokens = [...unexpired, hash + issuedSeconds.toString(36)].toSorted((a, b) => secondsOf(a) - secondsOf(b))
   const dropped = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)

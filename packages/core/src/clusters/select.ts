@@ -141,7 +141,10 @@ interface ClustersOf {
   clusterCount: number
 }
 
-/** Returns the statuses of at least those of `ids` whose status is in `statuses`. Large stale reads use the index. */
+/**
+ * Returns the statuses of at least those of `ids` whose status is in `statuses`. For many ids in a large organisation, a
+ * read that may be stale uses the index.
+ */
 export async function statusesOf(
   organisationId: string,
   { ids, clusterCount, statuses = clusterStatuses }: ClustersOf & { statuses?: readonly ClusterStatus[] },

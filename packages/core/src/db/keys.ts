@@ -120,7 +120,7 @@ export const sweepSummary = (organisationId: string, kind: 'CHANGES' | 'REFUSALS
   sk: `SWEEP-SUMMARY#${kind}`,
 })
 
-/** Oldest first; expires. */
+/** Events of a cluster and audit entries about it, oldest first. They expire. */
 export const timeline = (organisationId: string, clusterId: string, entryId: string): Key => ({
   pk: `ORG#${organisationId}#TIMELINE#${clusterId}`,
   sk: entryId,
@@ -458,7 +458,7 @@ export const dueIndexKeys = (id: string, dueAtMs: number): { duepk: string; dues
   duesk: `${dueSortKey(dueAtMs)}#${id}`,
 })
 
-/** Returns milliseconds, or 0 if the item has no due time. */
+/** Returns the due time in milliseconds, or 0 if the item has none. */
 export const dueMsOf = (duesk: string | undefined): number => Number(duesk?.split('#')[0] ?? 0)
 
 export const dueSortKey = (ms: number): string => String(Math.floor(ms)).padStart(15, '0')

@@ -47,7 +47,7 @@ export const refresh = (
     confirm: async (...question) => (await import('./confirm.ts')).confirm(...question),
   })
 
-interface BrowserOrigin {
+interface BrowserSessionOptions {
   browsers: readonly string[]
   origin: Origin
   idempotencyKey?: string | undefined
@@ -59,7 +59,7 @@ interface BrowserOrigin {
  */
 export async function startBrowserSession(
   { code, refreshToken, ...credentials }: BrowserSignIn,
-  { browsers, origin, idempotencyKey }: BrowserOrigin,
+  { browsers, origin, idempotencyKey }: BrowserSessionOptions,
 ): Promise<SignedIn> {
   if (refreshToken !== undefined) return refresh({ refreshToken }, origin, { idempotencyKey, isNewDevice: true })
   if (code === undefined) return signIn(Credentials.parse(credentials), origin)

@@ -25,7 +25,7 @@ interface CancelContext {
 
 const responseOf = ({ response }: CancelContext) => (response === undefined ? {} : { response })
 
-/** Ends all queued jobs or none. Returns false if a job was changed concurrently. */
+/** Ends all of the jobs, which must be Queued, or none. Returns false if a job was changed concurrently. */
 export async function finishQueued(
   actor: Actor,
   jobs: readonly JobRecord[],

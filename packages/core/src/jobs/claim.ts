@@ -12,7 +12,7 @@ import { transact } from '../db/transact.ts'
 import { platformError, validationFailedError } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
-import { rereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
+import { minRereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
 import { inboxExitChange, leaveInbox, waitingIn } from './inbox.ts'
 import { recordStart } from './start.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
@@ -291,7 +291,7 @@ async function claimResponse(
 
 async function successorsFor(statementKey: string | undefined): Promise<string[] | 'unknown'> {
   const successors = statementKey === undefined ? [] : await successorsOf(statementKey)
-  if (successors === 'undecided') throw platformError('rate_limited', { retryAfterSeconds: rereadMs / 1000 })
+  if (successors === 'undecided') throw platformError('rate_limited', { retryAfterSeconds: minRereadMs / 1000 })
   return successors
 }
 

@@ -114,7 +114,8 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   return readPage(filter, keysOfPage, isComplete ? { ...hiddenJobs, count: 0 } : hiddenJobs)
 }
 
-const parse = (item: Item): JobRecord | OperationRecord => (isOperation(item) ? parseOperation(item) : parseJob(item))
+const parseRecord = (item: Item): JobRecord | OperationRecord =>
+  isOperation(item) ? parseOperation(item) : parseJob(item)
 
 const summaryOf = (job: JobRecord | OperationRecord): JobSummary =>
   'clusterId' in job ? jobSummary(job) : operationSummary(job)
@@ -183,7 +184,7 @@ async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | Oper
   return items
     .flat()
     .filter((item) => item !== undefined)
-    .map(parse)
+    .map(parseRecord)
 }
 
 const jobsPerRead = 100
@@ -223,7 +224,7 @@ async function readPage(
   hiddenJobs: HiddenJobs = { clusterIds: new Set(), count: 0 },
 ): Promise<JobMatches> {
   const items = pageKeys.length === 0 ? [] : await getConsistent(pageKeys, { mayBeStale: true })
-  const currentJobs = items.filter((item) => item !== undefined).map(parse)
+  const currentJobs = items.filter((item) => item !== undefined).map(parseRecord)
   const matchingJobs = filterJobs(currentJobs, filter)
   const jobs = matchingJobs.filter((job) => !hiddenJobs.clusterIds.has(clusterOf(job)))
   const hiddenCount = Math.max(hiddenJobs.count, matchingJobs.length - jobs.length)

@@ -22,7 +22,10 @@ export type SeparatedRange<Range extends ByteRange> = Range & { missingBytes: nu
 
 const endOf = ({ offset, bytes }: ByteRange): number => offset + bytes.length
 
-/** `ranges` must be in order of their offsets; `totalBytes` includes output that was not retained. */
+/**
+ * Returns the parts of `ranges` that are retained. `ranges` must be in order of their offsets; `totalBytes` includes
+ * output that was not retained.
+ */
 export function retainedRanges<Range extends ByteRange>(ranges: readonly Range[], totalBytes: number): Range[] {
   if (totalBytes <= headBytes + tailBytes) return [...ranges]
   const tailFrom = totalBytes - tailBytes + markerBytes
@@ -37,7 +40,10 @@ function clip<Range extends ByteRange>(range: Range, from: number, to: number): 
   return { ...range, offset: range.offset + Math.min(start, range.bytes.length), bytes }
 }
 
-/** Cuts the ranges beside each gap at the end of a line. `from` is the offset at which the first range is expected. */
+/**
+ * Cuts the ranges on both sides of each gap at the end of a line, if one is near. `from` is the offset at which the first
+ * range is expected.
+ */
 export function separateRanges<Range extends ByteRange>(ranges: readonly Range[], from = 0): SeparatedRange<Range>[] {
   const runs = runsOf(ranges)
   let expectedOffset = from

@@ -73,12 +73,12 @@ export async function setConsent(
   const module = parseModule(item)
   const declaredTypes = declaredEvents(module)
   const { enabled, events = enabled ? declaredTypes : [] } = change
-  const undeclaredErrors = events.flatMap((type, index): ErrorDetail[] =>
+  const undeclaredTypeErrors = events.flatMap((type, index): ErrorDetail[] =>
     declaredTypes.includes(type)
       ? []
       : [{ in: 'body', path: `/events/${index}`, code: 'not_declared', message: 'is not declared by the module' }],
   )
-  if (undeclaredErrors.length > 0) throw validationFailedError(undeclaredErrors)
+  if (undeclaredTypeErrors.length > 0) throw validationFailedError(undeclaredTypeErrors)
   const consent = { enabled, events: [...new Set(events)], publisher: publisherOf(module.release) }
   const response = consentView(module, consent)
   const set = { [attributeName(moduleId)]: JSON.stringify(consent) }

@@ -40,14 +40,14 @@ async function currentSubscribers(): Promise<readonly Subscriber[]> {
   return cache.subscribers
 }
 
-const allowedCache = new BoundedCache<{ atMs: number; allowed: AllowedEvents }>(500)
+const allowedCache = new BoundedCache<{ atMs: number; allowedTypesOf: AllowedEvents }>(500)
 
 async function currentAllowedEvents(organisationId: string): Promise<AllowedEvents> {
   const cachedEntry = allowedCache.get(organisationId)
-  if (cachedEntry !== undefined && Math.abs(now() - cachedEntry.atMs) < cacheTtlMs) return cachedEntry.allowed
-  const allowed = await readAllowedEvents(organisationId)
-  allowedCache.set(organisationId, { atMs: now(), allowed })
-  return allowed
+  if (cachedEntry !== undefined && Math.abs(now() - cachedEntry.atMs) < cacheTtlMs) return cachedEntry.allowedTypesOf
+  const allowedTypesOf = await readAllowedEvents(organisationId)
+  allowedCache.set(organisationId, { atMs: now(), allowedTypesOf })
+  return allowedTypesOf
 }
 
 /** Passes the ids of modules with new events from `beforeCommit` to `afterCommit`. */
@@ -59,10 +59,10 @@ export const moduleEventProjection: Projection = {
     if (!records.some(({ events }) => events.length > 0)) return
     const subscribers = await currentSubscribers()
     if (subscribers.length === 0) return
-    const allowed = await currentAllowedEvents(organisationId)
+    const allowedTypesOf = await currentAllowedEvents(organisationId)
     const entries = subscribers.map((subscriber) => ({
       subscriber,
-      items: itemsFor(subscriber, allowed(subscriber), records),
+      items: itemsFor(subscriber, allowedTypesOf(subscriber), records),
     }))
     await batchPut(entries.flatMap(({ items }) => items))
     const moduleIds = entries.filter(({ items }) => items.length > 0).map(({ subscriber: { moduleId } }) => moduleId)
@@ -79,14 +79,16 @@ export const moduleEventProjection: Projection = {
 /** Modules do not receive their own events, which could loop forever. */
 const itemsFor = (
   { moduleId, publisher, subscriptions }: Subscriber,
-  allowed: readonly string[],
+  allowedTypes: readonly string[],
   records: readonly OutboxRecord[],
 ): Item[] =>
   records.flatMap((record) =>
     record.events.flatMap((event, index) => {
       const envelope = cloudEvent(event, record)
       const isOwnEvent = envelope.type.startsWith(`module.${moduleId}.`)
-      const isWanted = [subscriptions, allowed].every((events) => isSubscribed({ events: [...events] }, envelope.type))
+      const isWanted = [subscriptions, allowedTypes].every((events) =>
+        isSubscribed({ events: [...events] }, envelope.type),
+      )
       if (isOwnEvent || !isWanted) return []
       const key = keys.moduleEvent(moduleId, `${record.id}.${String(index).padStart(3, '0')}`)
       return [{ ...key, event: JSON.stringify(envelope), publisher, ttl: nowSeconds() + eventRetentionSeconds }]

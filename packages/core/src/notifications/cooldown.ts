@@ -65,7 +65,9 @@ export async function claimCooldown({
   throw storeContentionError()
 }
 
-/** Marks the refused event as handled. If the event was reported, `event` is set and starts the next cooldown. */
+/**
+ * Marks the refused event as handled. `event` is the event that was reported, if any; it starts the next cooldown.
+ */
 export async function concludeRefusal(item: Item, event: { id: string; atMs: number } | undefined): Promise<void> {
   const { passed, refusedAtMs, allowedEvents } = parseCooldown(item)
   const change = { ...(event && { set: { passed: withEvent(allowedEvents, event) } }) }

@@ -113,7 +113,8 @@ async function markByIds(caller: Caller, ids: readonly string[]): Promise<boolea
 }
 
 /**
- * Marks the newest items individually, so that a late notification among them stays unread; `readTo` covers older ones.
+ * Marks the newest items as read individually, so that a late notification among them stays unread; `readTo` covers
+ * older ones.
  */
 async function markAll(caller: Caller): Promise<boolean> {
   const { entries, readTo } = await readFeed(caller)

@@ -111,9 +111,9 @@ async function readOutbox(
   organisationId: string,
   ownRun?: number,
 ): Promise<Outbox & { count: number; pending: readonly Item[] }> {
-  const earlierCounts = ownRun === undefined ? await countsOf(organisationId) : undefined
+  const earlierCounts = ownRun === undefined ? await readCounts(organisationId) : undefined
   const items = await oldestRecords(organisationId, maxRecords)
-  const counts = earlierCounts ?? (items.length === 0 ? {} : await countsOf(organisationId))
+  const counts = earlierCounts ?? (items.length === 0 ? {} : await readCounts(organisationId))
   if (items.length > 0 && ownRun !== undefined && runNumberIn(counts) !== ownRun) return readOutbox(organisationId)
   const names = new Set(idsIn(counts))
   const isNamed = ({ sk }: Item) => names.has(String(sk))
@@ -190,7 +190,7 @@ async function projectOne(
 ): Promise<void> {
   const results = await Promise.all(projections.map((projection) => canProcess(projection, record)))
   const capableProjections = projections.filter((_, index) => results[index])
-  const counts = await countsOf(organisationId)
+  const counts = await readCounts(organisationId)
   const names = idsIn(counts)
   const items = await getMany([record.id, ...names].map((id) => keys.outbox(organisationId, id)))
   const [item] = items
@@ -215,7 +215,7 @@ async function canProcess(
   try {
     await beforeCommit?.(organisationId, [record])
     await writes?.(organisationId, [record])
-    countedWrites?.(organisationId, [record], await countsOf(organisationId))
+    countedWrites?.(organisationId, [record], await readCounts(organisationId))
     return true
   } catch (cause) {
     if (isTransient(cause)) throw cause
@@ -257,7 +257,7 @@ async function project(
   return 'committed'
 }
 
-const countsOf = async (organisationId: string): Promise<Item> =>
+const readCounts = async (organisationId: string): Promise<Item> =>
   (await get(keys.organisationCounts(organisationId))) ?? {}
 
 /**

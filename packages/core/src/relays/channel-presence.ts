@@ -36,17 +36,17 @@ export async function recordChannelEvent(
   if (item === undefined) return undefined
   const { organisationId, clusterId } = RelayItem.parse(item)
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const record = await Cluster.find(organisationId, clusterId)
-    if (record?.relayId !== event.relayId) return undefined
-    const channel = channelAfter(record, event)
+    const cluster = await Cluster.find(organisationId, clusterId)
+    if (cluster?.relayId !== event.relayId) return undefined
+    const channel = channelAfter(cluster, event)
     if (channel === undefined) return undefined
-    const checkAtMs = nextCheckAfterClose({ ...record, ...channel })
+    const checkAtMs = nextCheckAfterClose({ ...cluster, ...channel })
     const dueAttributes = checkAtMs === undefined ? {} : keys.dueIndexKeys(clusterId, checkAtMs)
     const isOpen = channel.channelClosedAtMs === undefined
     const condition = {
       relayId: { is: event.relayId },
-      channelId: unchanged(record.channelId),
-      channelClosedAtMs: unchanged(record.channelClosedAtMs),
+      channelId: unchanged(cluster.channelId),
+      channelClosedAtMs: unchanged(cluster.channelClosedAtMs),
     }
     const change = { set: { ...channel, ...dueAttributes }, remove: isOpen ? ['channelClosedAtMs'] : [] }
     if (await tryUpdate(keys.cluster(organisationId, clusterId), change, condition))

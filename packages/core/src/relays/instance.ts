@@ -23,12 +23,12 @@ interface FormerInstance {
 }
 
 /** A relay with a copied key must not avoid the comparison by sending no id. */
-const idOf = (record: ClusterRecord, { instanceId }: Heartbeat): string | undefined =>
+const instanceIdOf = (record: ClusterRecord, { instanceId }: Heartbeat): string | undefined =>
   instanceId ?? (record.instanceId === undefined ? undefined : 'none')
 
 /** Returns the fields of the cluster to store with this heartbeat. */
 export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller, heartbeat: Heartbeat) {
-  const instanceId = idOf(record, heartbeat)
+  const instanceId = instanceIdOf(record, heartbeat)
   if (instanceId === undefined || instanceId === record.instanceId) return {}
   const instances = parseFormer(record.formerInstances).filter(({ replacedAtMs }) => isWithin(replacedAtMs, windowMs))
   const returnedInstance = instances.find(({ id }) => id === instanceId)

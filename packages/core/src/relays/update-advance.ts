@@ -28,7 +28,7 @@ import {
 /** The maximum number of clusters that one transaction changes. */
 const maxWrites = 80
 /** The maximum number of waiting clusters that one step examines. */
-const maxExamined = 500
+const maxExaminedClusters = 500
 const maxSteps = 20
 const maxWorkMs = 10_000
 const maxConcurrentWakes = 10
@@ -150,7 +150,7 @@ async function offer(draft: Draft): Promise<void> {
     ...pendingPositions.filter((position) => position >= record.cursor),
     ...pendingPositions.filter((position) => position < record.cursor),
   ]
-  for (const positions of chunk(pendingFromCursor.slice(0, maxExamined), 100)) {
+  for (const positions of chunk(pendingFromCursor.slice(0, maxExaminedClusters), 100)) {
     const items = await getMany(positions.map((position) => clusterKey(draft, position)))
     for (const [index, position] of positions.entries()) {
       draft.cursor = position

@@ -18,7 +18,7 @@ import { publicKeyOf } from './published-keys.ts'
 const maxReplaced = 10
 const cacheTtlMs = 300_000
 /** Processes read the secret again for an unknown key id, at most this often. */
-export const rereadMs = 5000
+export const minRereadMs = 5000
 /** Relays with the same unknown key receive the result of one read. */
 const unknownTtlMs = 60_000
 
@@ -102,7 +102,7 @@ export async function successorsOf(kid: string): Promise<string[] | 'unknown' | 
   const knownSuccessors = successorsIn(await currentKeys(), kid)
   if (knownSuccessors !== undefined) return knownSuccessors
   if (isWithin(unknownAtMs.get(kid) ?? Number.NEGATIVE_INFINITY, unknownTtlMs)) return 'unknown'
-  if (isWithin(rereadAtMs, rereadMs)) return 'undecided'
+  if (isWithin(rereadAtMs, minRereadMs)) return 'undecided'
   rereadAtMs = now()
   cachedKeys = undefined
   const rereadSuccessors = successorsIn(await currentKeys(), kid)

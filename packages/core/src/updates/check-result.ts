@@ -16,7 +16,7 @@ const CheckResult = z.object({
 })
 export type CheckResult = z.infer<typeof CheckResult>
 
-/** `announced` contains the announced versions, newest first; `source` is the repository of the result. */
+/** `announced`: versions for which an event was emitted, newest first. `source`: the repository that was checked. */
 const CheckRecord = CheckResult.extend({ source: z.string(), announced: z.array(z.string()), revision: z.number() })
 export type CheckRecord = z.infer<typeof CheckRecord>
 

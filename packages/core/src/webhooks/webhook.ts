@@ -78,7 +78,7 @@ export async function create(
 
 /** Enabling the webhook or changing its URL resets the failure count. */
 export async function change(caller: Caller, webhookId: string, change: WebhookChange): Promise<Webhook> {
-  const record = await authorizedWebhook(caller, webhookId)
+  const record = await readAuthorizedWebhook(caller, webhookId)
   const { url = record.url, events = record.events, enabled = record.isEnabled } = change
   checkAddress(url)
   const changedFields = Object.keys(change)
@@ -123,7 +123,7 @@ const tooManyRotationsMessage =
  * expired.
  */
 export async function rotateSecret(caller: Caller, webhookId: string): Promise<CreatedWebhook> {
-  const record = await authorizedWebhook(caller, webhookId)
+  const record = await readAuthorizedWebhook(caller, webhookId)
   const { id, organisationId, secretVersion } = record
   const previousSecrets = unexpiredSecrets(record.previousSecrets)
   const secretCount = previousSecrets.length
@@ -144,7 +144,7 @@ export async function rotateSecret(caller: Caller, webhookId: string): Promise<C
   return response
 }
 
-async function authorizedWebhook(caller: Caller, webhookId: string): Promise<WebhookRecord> {
+async function readAuthorizedWebhook(caller: Caller, webhookId: string): Promise<WebhookRecord> {
   if (!isId('hook', webhookId)) throw platformError('webhook_not_found')
   const [, item] = await reauthorize(caller, ['users:admin'], [keys.webhook(caller.organisationId, webhookId)])
   if (item === undefined) throw platformError('webhook_not_found')

@@ -47,7 +47,7 @@ async function perform(context: HttpContext, load: () => Promise<PortalFiles>): 
   const headers = { vary: 'accept, accept-encoding', ...shellHeaders(event.headers['x-forwarded-proto']) }
   // The portal itself shows a "not found" page, so the portal's page is also the body of a 404 response.
   return isPortalPath(rawPath)
-    ? respond(context, shell, { ...revalidateHeaders, ...headers })
+    ? respond(context, shell, { ...noCacheHeaders, ...headers })
     : contentResponse(context, 404, shell, headers)
 }
 
@@ -59,7 +59,7 @@ const isNavigation = ({ rawPath, headers }: GatewayEvent): boolean =>
   rawPath === '/' || (!rawPath.startsWith(hashedFolder) && /\btext\/html\b/i.test(headers['accept'] ?? ''))
 
 // `no-cache` lets caches store the response but revalidate it before each use.
-const revalidateHeaders = { 'cache-control': 'no-cache' }
+const noCacheHeaders = { 'cache-control': 'no-cache' }
 const immutableHeaders = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 // Module pages have an opaque origin and may load this file.
@@ -68,7 +68,7 @@ const modulePageStyle = '/module-page.css'
 const fileHeaders = (path: string, { isHashed }: PortalFile): Record<string, string> => ({
   vary: 'accept-encoding',
   'cross-origin-resource-policy': path === modulePageStyle ? 'cross-origin' : 'same-origin',
-  ...(isHashed ? immutableHeaders : revalidateHeaders),
+  ...(isHashed ? immutableHeaders : noCacheHeaders),
 })
 
 function respond(context: HttpContext, file: PortalFile, headers: Record<string, string>): HttpResponse {
@@ -96,10 +96,10 @@ function contentResponse(
 }
 
 const encodingOf = ({ env: { event } }: HttpContext, file: PortalFile): Encoding =>
-  encodingFor(event.headers['accept-encoding'], file)
+  negotiateEncoding(event.headers['accept-encoding'], file)
 
 // Returns the smallest encoding that the client accepts (`Accept-Encoding`, RFC 9110).
-function encodingFor(accepted: string | undefined, { bodies }: PortalFile): Encoding {
+function negotiateEncoding(accepted: string | undefined, { bodies }: PortalFile): Encoding {
   const weights = new Map((accepted ?? '').split(',').map(weightOf))
   const isAccepted = (encoding: Encoding) => (weights.get(encoding) ?? weights.get('*') ?? 0) > 0
   // Unencoded content is better than an error, even if the client excludes it.

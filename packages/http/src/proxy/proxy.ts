@@ -26,8 +26,8 @@ export type ModuleClient = (deployment: Deployment, request: ProxyRequest) => Pr
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
- * Creates the Lambda function that forwards requests to modules. It authenticates the caller, applies rate limits, and
- * filters headers in both directions. Unknown paths return 404 without authentication. A browser navigation to a module
+ * Creates the handler of the Lambda function that forwards requests to modules. It authenticates the caller, applies
+ * rate limits, and filters headers in both directions. Unknown paths return 404 without authentication. A browser navigation to a module
  * page is redirected to the portal.
  */
 export function moduleProxy(send: ModuleClient): WithVersionProbe<GatewayEvent, GatewayResult> {

@@ -16,7 +16,7 @@ export interface ScheduledEvent {
 export interface ScheduleOptions {
   name: string
   intervalMs: number
-  isRunAtStart?: boolean
+  runsAtStart?: boolean
   invoke: (event: ScheduledEvent) => Promise<unknown>
   log: Log
 }
@@ -30,7 +30,7 @@ export interface Schedule {
  * Invokes a function at every multiple of the interval after the start. Runs never overlap: a run that takes longer
  * than the interval delays the next one to the following multiple.
  */
-export function startSchedule({ name, intervalMs, isRunAtStart = false, invoke, log }: ScheduleOptions): Schedule {
+export function startSchedule({ name, intervalMs, runsAtStart = false, invoke, log }: ScheduleOptions): Schedule {
   const startedMs = performance.now()
   let timer: NodeJS.Timeout | undefined
   let currentRun = Promise.resolve()
@@ -51,7 +51,7 @@ export function startSchedule({ name, intervalMs, isRunAtStart = false, invoke, 
     const untilNextMs = intervalMs - ((performance.now() - startedMs) % intervalMs)
     if (!isStopped) timer = setTimeout(begin, untilNextMs)
   }
-  if (isRunAtStart) begin()
+  if (runsAtStart) begin()
   else planNext()
   return {
     stop: () => {

@@ -33,15 +33,15 @@ export function startWork(
   const consumers = startConsumers({ emulators, queues, functionNames: names, invoke, log })
   const schedules = [
     { name: 'write-check', intervalMs: writeCheckSeconds * 1000 },
-    { name: 'checkpoints', intervalMs: tasks['schedule/checkpoints'].trigger.everySeconds * 1000, isRunAtStart: true },
+    { name: 'checkpoints', intervalMs: tasks['schedule/checkpoints'].trigger.everySeconds * 1000, runsAtStart: true },
     { name: 'sweep', intervalMs: settings.sweepIntervalSeconds * 1000 },
-    { name: 'heartbeat', intervalMs: settings.moduleSupervisionSeconds * 1000, isRunAtStart: true },
+    { name: 'heartbeat', intervalMs: settings.moduleSupervisionSeconds * 1000, runsAtStart: true },
     {
       name: 'catalog',
       intervalMs: tasks['schedule/catalog'].trigger.everySeconds * 1000,
-      isRunAtStart: !isCatalogScanned,
+      runsAtStart: !isCatalogScanned,
     },
-    { name: 'updates', intervalMs: tasks['schedule/updates'].trigger.everySeconds * 1000, isRunAtStart: true },
+    { name: 'updates', intervalMs: tasks['schedule/updates'].trigger.everySeconds * 1000, runsAtStart: true },
   ]
     .filter(({ name }) => names.includes(`schedule/${name}`))
     .map((schedule) =>

@@ -40,7 +40,7 @@ export function startPool(options: PoolOptions): FunctionPool {
   let isClosed = false
   const threads = new Map<number, FunctionThread>()
 
-  const start = (slot: number) => {
+  const startThread = (slot: number) => {
     const name = `functions-${slot}`
     const emulatorPort = connect?.()
     const threadOptions = { name, environment, functionsDir, suffix, emulatorPort }
@@ -50,13 +50,13 @@ export function startPool(options: PoolOptions): FunctionPool {
         thread: name,
         reason,
       })
-      if (hasStarted) return start(slot)
+      if (hasStarted) return startThread(slot)
       threads.delete(slot)
-      setTimeout(() => isClosed || start(slot), restartDelayMs).unref()
+      setTimeout(() => isClosed || startThread(slot), restartDelayMs).unref()
     })
     threads.set(slot, thread)
   }
-  for (let slot = 0; slot < threadCount; slot++) start(slot)
+  for (let slot = 0; slot < threadCount; slot++) startThread(slot)
 
   const selectThread = (functionName: string) => {
     const [leastLoadedThread] = [...threads.values()].toSorted((a, b) => a.load - b.load)

@@ -1,7 +1,7 @@
 /** Bytes that one request or its response occupies. */
 export interface Charge {
   /**
-   * Replaces the charged bytes. If the budget is exceeded, the oldest charges with an `evict` function are evicted,
+   * Replaces the number of charged bytes. If the budget is exceeded, the oldest charges with an `evict` function are evicted,
    * possibly including this charge.
    */
   set: (bytes: number, evict?: () => void) => void

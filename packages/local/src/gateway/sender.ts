@@ -53,7 +53,7 @@ export function senderOf({ socket, headersDistinct }: IncomingMessage, proxies =
 
 const trim = (text: string): string => text.trim()
 
-/** An entry that is not an address ends the search at the proxy that has added it. */
+/** An entry that is not an address ends the search at the proxy that added it. */
 function findSender(route: readonly string[], isTrusted: (address: string) => boolean): string {
   const lastUntrusted = route.findLastIndex((address) => !isTrusted(address))
   const sender = route[Math.max(lastUntrusted, 0)] ?? ''

@@ -64,5 +64,5 @@ export async function startFunctions(
   return { invoke: trafficSplit.invoke, names, host, close: () => ownedResources.disposeAsync() }
 }
 
-/** Requests wait only for these functions. Consumers and schedules are imported when they first run. */
+/** The start waits only for the import of these functions. Consumers and schedules are imported when they first run. */
 const servesRequests = (functionName: string): boolean => !/^(?:queue|schedule)\//.test(functionName)

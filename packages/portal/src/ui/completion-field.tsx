@@ -26,7 +26,7 @@ interface CompletionFieldProps extends Pick<
 
 const maxShown = 50
 
-/** A text field that offers completions of its text. Any other text is possible. */
+/** A text field that offers completions and also accepts any other text. */
 export function CompletionField({
   name,
   label,

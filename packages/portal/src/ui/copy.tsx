@@ -40,7 +40,7 @@ export const CopyField = ({ text, label }: { text: string; label: string }) => (
   </div>
 )
 
-interface ShownOnceProps {
+interface NewSecretProps {
   /** How to use the text. */
   advice: string
   label: string
@@ -49,7 +49,7 @@ interface ShownOnceProps {
 }
 
 /** A new secret, which the platform returns only once. */
-export const ShownOnce = ({ advice, label, text, onDone }: ShownOnceProps) => (
+export const NewSecret = ({ advice, label, text, onDone }: NewSecretProps) => (
   <>
     <p>{advice}</p>
     <CopyField label={label} text={text} />

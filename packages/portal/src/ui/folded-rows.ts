@@ -24,17 +24,17 @@ interface ShownRow {
 /** Finds the rows of a list that are shown. Rows that are not loaded are shown one by one. */
 export function foldedRows<Row>({ total, rowAt, rowKey, isFolded, expandedKeys }: FoldedRowsOptions<Row>) {
   const shownRows: ShownRow[] = []
-  let firstRow: ShownRow | undefined
+  let firstRowOfGroup: ShownRow | undefined
   let newerRow: Row | undefined
   let end = 0
   const limit = isFolded === undefined ? 0 : total
   for (let row; end < limit && (row = rowAt(end)) !== undefined; newerRow = row, end++) {
-    if (firstRow !== undefined && newerRow !== undefined && isFolded?.(row, newerRow)) {
-      firstRow.count += 1
-      if (expandedKeys.has(firstRow.key)) shownRows.push({ index: end, key: '', count: 0 })
+    if (firstRowOfGroup !== undefined && newerRow !== undefined && isFolded?.(row, newerRow)) {
+      firstRowOfGroup.count += 1
+      if (expandedKeys.has(firstRowOfGroup.key)) shownRows.push({ index: end, key: '', count: 0 })
     } else {
-      firstRow = { index: end, key: rowKey(row), count: 0 }
-      shownRows.push(firstRow)
+      firstRowOfGroup = { index: end, key: rowKey(row), count: 0 }
+      shownRows.push(firstRowOfGroup)
     }
   }
   const hiddenCount = end - shownRows.length

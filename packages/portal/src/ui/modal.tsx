@@ -34,7 +34,8 @@ export function Modal({ title, onCancel, isCovering = false, children }: ModalPr
         event.preventDefault()
         onCancel?.()
       }}
-      // Some browsers close a dialog if the user repeats the close request.
+      // Some browsers close a dialog despite `preventDefault` if the user repeats the close request. `onClose` then
+      // opens it again.
       onCancel={(event) => event.preventDefault()}
       onClose={() => element.current?.isConnected && element.current.showModal()}
     >

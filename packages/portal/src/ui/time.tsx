@@ -76,7 +76,7 @@ export function Time({ at, isAbsolute = false }: { at: string; isAbsolute?: bool
 /** Returns the time of day with seconds, always with eight characters. */
 export const clockText = (at: string): string => clockFormat.format(Date.parse(at))
 
-/** Returns the duration of a job or step, or '' until it has ended. */
+/** Returns the duration of a job or step, or '' unless it has both started and ended. */
 export const totalDurationText = ({ startedAt, completedAt }: { startedAt?: string; completedAt?: string }): string =>
   startedAt === undefined || completedAt === undefined
     ? ''

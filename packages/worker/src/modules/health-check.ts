@@ -87,7 +87,10 @@ function checksOf({ isResponding, isHealthy, checks }: Probe, checkedAtMs: numbe
   return [{ name: 'health', status: 'Unhealthy', tags: ['degradable'], description, durationMs: 0, checkedAtMs }]
 }
 
-/** Counts the missed runs of each job. A skipped run is missed, because the previous run has not ended. */
+/**
+ * Returns the number of consecutive missed runs of each job. A failed run counts as missed, and so does a run that was
+ * skipped because the previous one had not ended.
+ */
 function missedRunsOf(
   { missedRuns: before }: ModuleHealthRecord,
   jobs: readonly { id: string }[],

@@ -105,8 +105,8 @@ function compareVersions(a: string, b: string): number {
 }
 
 /**
- * Reads a release. Returns an invalid release if the image is not a valid module. The invalid release has a problem if
- * the image has the labels of a module and is readable.
+ * Reads a release. Returns an invalid release if the image is not a valid module; its `problem` is set if the image is
+ * readable and has the labels of a module.
  */
 async function readRelease({ client, name }: Repository, digest: string): Promise<CatalogRelease | InvalidRelease> {
   try {

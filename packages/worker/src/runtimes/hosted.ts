@@ -46,7 +46,7 @@ export function hostedRuntime(options: HostedOptions = {}): ModuleRuntime {
   }
 }
 
-/** Throws `unavailable`, because the module has not caused an error between the platform and its host. */
+/** Throws `unavailable`, because a failed connection to the module host is not an error of the module. */
 function throwUnavailable(cause: unknown): never {
   const reason = cause instanceof Error ? cause.message : String(cause)
   throw new RuntimeError('unavailable', `The module host does not respond: ${reason}`, { cause })

@@ -10,8 +10,8 @@ const nodeEntrypoint = 'docker-entrypoint.sh'
 /** Returns an image's command. Throws `RuntimeError` (`refused`) if there is none, or it contains a NUL byte. */
 export function startOf({ config }: UnpackedImage): string[] {
   const command = [...(config.Entrypoint ?? []), ...(config.Cmd ?? [])]
-  const isCommand = command[0] && command.every((part) => !part.includes('\0'))
-  if (!isCommand) throw new RuntimeError('refused', 'This image cannot run: it has no command.')
+  const isValidCommand = Boolean(command[0]) && command.every((part) => !part.includes('\0'))
+  if (!isValidCommand) throw new RuntimeError('refused', 'This image cannot run: it has no command.')
   return command
 }
 

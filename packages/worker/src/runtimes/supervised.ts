@@ -47,9 +47,9 @@ const folderOf = (runFolder: string, id: string): string => join(runFolder, hash
 
 /** Throws `RuntimeError` (`refused`) if socket paths in the folder would be too long. */
 export function checkRunFolder(runFolder: string): void {
-  const bytes = Buffer.byteLength(longestSocketOf(folderOf(runFolder, '')))
-  if (bytes <= maxPathBytes) return
-  const problem = `Sockets in ${runFolder} would have paths of ${bytes} bytes, but the limit is ${maxPathBytes}`
+  const pathBytes = Buffer.byteLength(longestSocketOf(folderOf(runFolder, '')))
+  if (pathBytes <= maxPathBytes) return
+  const problem = `Sockets in ${runFolder} would have paths of ${pathBytes} bytes, but the limit is ${maxPathBytes}`
   throw new RuntimeError('refused', `${problem}: choose a folder with a shorter path.`)
 }
 

@@ -38,7 +38,10 @@ export class CrashCounter {
 }
 
 export interface SupervisorPlan extends Omit<InstancePlan, 'image' | 'protocol'> {
-  /** Returns the environment of an instance. Each instance after the first one starts itself. */
+  /**
+   * Returns the environment variables of an instance. The platform runs the hooks of the first instance; each later one
+   * configures and starts itself.
+   */
   protocolOf: (isFirst: boolean) => InstancePlan['protocol']
   pauseMs: (crashCount: number) => number
 }

@@ -142,7 +142,7 @@ test.each<[string, (signIn: Started) => unknown]>([
   await expectError(signIn.exchange(), 'sign_in_code_invalid')
 })
 
-const usersOf = async ({ organisationId }: ProviderRecord) =>
+const userIdsOf = async ({ organisationId }: ProviderRecord) =>
   (await query({ pk: keys.user(organisationId, '').pk })).items.map((user) => String(user['id']))
 const sessionsOf = async (userId: string) => (await query({ index: 'gsi1', pk: keys.userSessions(userId) })).items
 
@@ -163,11 +163,11 @@ test.each(['before', 'after'] as const)(
     for (let [nth, isReached] = [1, true]; isReached; nth++) {
       const { provider, complete } = await beginSignIn(sharedIssuer)
       isReached = await failsAtCall(nth, when, complete)
-      const users = await usersOf(provider)
+      const users = await userIdsOf(provider)
       expect([nth, users.length]).toEqual([nth, Math.min(users.length, 1)])
       for (const user of users) expect(await sessionsOf(user)).toEqual([])
       const { userId } = await signInTo(provider)
-      expect(await usersOf(provider)).toEqual([userId])
+      expect(await userIdsOf(provider)).toEqual([userId])
     }
   },
 )
@@ -179,7 +179,7 @@ test.each(['before', 'after'] as const)(
       const signIn = await finishSignIn(sharedIssuer)
       isReached = await failsAtCall(nth, when, signIn.exchange)
       await signIn.exchange().catch(() => undefined)
-      const [user = ''] = await usersOf(signIn.provider)
+      const [user = ''] = await userIdsOf(signIn.provider)
       expect([nth, (await sessionsOf(user)).length]).toEqual([nth, 1])
     }
   },
@@ -198,7 +198,7 @@ test.each(['oidc.attemptConsumed', 'oidc.userKnown'])(
     expect(await complete()).toMatchObject({ error: 'sign_in_expired' })
     const [firstSignIn, secondSignIn] = [await signInTo(provider), await signInTo(provider)]
     expect(secondSignIn.userId).toBe(firstSignIn.userId)
-    expect(await usersOf(provider)).toHaveLength(1)
+    expect(await userIdsOf(provider)).toHaveLength(1)
   },
 )
 

@@ -10,7 +10,7 @@ import { get, query, remove, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { isId, newId, timeMsOf } from '@platform/core/id'
 import * as Batch from '@platform/core/jobs/batches/batch'
-import { batchIdOf, indexOf, jobIdOf, newBatchId } from '@platform/core/jobs/batches/id'
+import { batchIdOf, jobIndexOf, jobIdOf, newBatchId } from '@platform/core/jobs/batches/id'
 import { claim } from '@platform/core/jobs/claim'
 import { complete } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
@@ -57,7 +57,7 @@ test('job ids are valid, sort in request order, and lead to their batch and inde
     expect(jobIds.every((id) => isId('job', id) && timeMsOf(id) === timeMsOf(batchId))).toBe(true)
     expect([...new Set(jobIds)].toSorted()).toEqual(jobIds)
     expect(jobIds.map(batchIdOf)).toEqual(jobIds.map(() => batchId))
-    expect(jobIds.map(indexOf)).toEqual(indexes)
+    expect(jobIds.map(jobIndexOf)).toEqual(indexes)
   }
   for (let round = 0; round < 1000; round++) expect(isId('batch', batchIdOf(newId('job')))).toBe(true)
 })
@@ -322,7 +322,8 @@ test('rejects a batch whose cluster is removed between the reads of its lookup',
   const { caller, clusterIds } = await callerWithClusters(1)
   const [contestedId = ''] = clusterIds
   const allIds = [...(await storeClusters(caller, 150)), contestedId]
-  // Only the batch read with the guard is delayed. The other batch read returns the cluster before its removal.
+  // Delays only the `BatchGetItem` call that reads the guard. The other call runs before the removal and still finds
+  // the cluster.
   const readsGuard = (input: string) => input.includes('REMOVAL-GUARD') && input.includes(allIds[1] ?? '')
   const accept = () => errorCodeOf(Batch.submit(caller, { jobs: jobsForClusters(allIds) }))
   expect(await delayCalls(readsGuard, accept, () => Cluster.remove(caller, contestedId))).toBe('cluster_forbidden')

@@ -132,8 +132,8 @@ test('a silent client is disconnected after 1.5 times its keep-alive time', asyn
 test('a second connection with the same client id closes the first one', async () => {
   await using served = await serve()
   using first = await openMqtt(served.url)
-  using second = await openMqtt(served.url)
-  expect([await first.connect('one'), await second.connect('one')]).toEqual([0, 0])
+  using secondConnection = await openMqtt(served.url)
+  expect([await first.connect('one'), await secondConnection.connect('one')]).toEqual([0, 0])
   await first.closed
   const [start, end, next] = served.events
   expect([end?.sessionIdentifier, end?.disconnectReason]).toEqual([start?.sessionIdentifier, 'DUPLICATE_CLIENTID'])

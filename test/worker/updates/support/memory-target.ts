@@ -26,7 +26,7 @@ export class MemoryTarget {
   readonly staged = new Map<string, ReadonlyMap<string, Uint8Array>>()
   share: { release: InstalledRelease; share: TrafficPercent } | undefined
   readonly behaviours = new Map<string, Behaviour>()
-  readonly shares: string[] = []
+  readonly shifts: string[] = []
   /** Version → function that returns its requests without a response. */
   readonly unanswered = new Map<string, (sinceMs: number) => InFlightStats>()
   hook: { before?: (call: TargetCall) => Promise<void>; after?: (call: TargetCall) => Promise<void> } = {}
@@ -58,7 +58,7 @@ export class MemoryTarget {
       this.#call('shift', [release, share, isBack], () => {
         this.#require(release)
         if (isSameRelease(this.serving, release)) return
-        this.shares.push(`${release.version} ${share}`)
+        this.shifts.push(`${release.version} ${share}`)
         this.share = share === 0 ? undefined : { release, share }
       }),
     commit: (release, before) =>

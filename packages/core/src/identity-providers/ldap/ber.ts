@@ -12,7 +12,10 @@ export class MalformedResponse extends Error {
   override readonly name = 'MalformedResponse'
 }
 
-/** Returns undefined while the header is incomplete. The element may end beyond the bytes. */
+/**
+ * Returns undefined while the header is incomplete. The element may end beyond the bytes. Throws `MalformedResponse` if
+ * the length is invalid.
+ */
 export function elementAt(bytes: Buffer, start: number): BerElement | undefined {
   const [tag, length] = [bytes[start], bytes[start + 1]]
   if (tag === undefined || length === undefined) return undefined

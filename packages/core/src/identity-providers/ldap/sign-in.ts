@@ -30,7 +30,7 @@ export async function signInByDirectory(
   origin: Origin,
 ): Promise<SignedIn> {
   const { username } = attempt
-  // Takes the same time as a wrong local password, after which `lookUp` makes the same calls.
+  // Compares a password for an unknown name too. Otherwise the response time would reveal which names are local.
   await countAndCompare(attempt, password)
   const match = await findMatch(directories, { username, password }, origin)
   if (match === undefined) return rejectAttempt(attempt)

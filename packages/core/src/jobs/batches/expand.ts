@@ -105,7 +105,7 @@ async function createNext(
     const counter = counters[failure.index - 1]
     if (counter === undefined) return undefined
     if (failure.item === undefined) removedIds.add(counter.clusterId)
-    // The jobs of this cluster cannot be listed. Listing no jobs of this transaction avoids further failed attempts.
+    // The record of this cluster cannot list its jobs. Listing no jobs of this transaction avoids more failed attempts.
     else for (const { clusterId } of counters) unlistedIds.add(clusterId)
   }
 }
@@ -165,7 +165,7 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
   }
   const counterChange: CounterChange | undefined = isClusterRemoved
     ? undefined
-    : { clusterId: pendingJob.clusterId, add, lastJob: job.id, ...(isListed && { list: job.id }) }
+    : { clusterId: pendingJob.clusterId, add, lastJobId: job.id, ...(isListed && { list: job.id }) }
   const effects: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
   const jobWrites = createWrites({ ...record, ...keys.jobIndexKeys(record) }, pendingJob.payload)

@@ -1,5 +1,5 @@
 import { type PendingJob, readPendingJobs } from './chunks.ts'
-import { batchIdOf, indexOf, jobIdOf } from './id.ts'
+import { batchIdOf, jobIndexOf, jobIdOf } from './id.ts'
 import { type BatchRecord, findBatch } from './record.ts'
 import * as keys from '../../db/keys.ts'
 import { getConsistent } from '../../db/table.ts'
@@ -76,7 +76,7 @@ export async function findStoredJob(
 }
 
 async function findUnexpanded(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
-  const [batchId, index] = [batchIdOf(jobId), indexOf(jobId)]
+  const [batchId, index] = [batchIdOf(jobId), jobIndexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined || index >= batch.submittedCount) throw platformError('job_not_found')
   const { starts, expanded } = batch

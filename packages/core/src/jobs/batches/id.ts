@@ -15,4 +15,4 @@ export const jobIdOf = (batchId: string, index: number): string =>
 /** The id is derived even if the job belongs to no batch, so callers must check that the batch exists. */
 export const batchIdOf = (jobId: string): string => withLowBits(`batch${jobId.slice('job'.length)}`, indexBits, 0)
 
-export const indexOf = (jobId: string): number => lowBits(jobId, indexBits)
+export const jobIndexOf = (jobId: string): number => lowBits(jobId, indexBits)

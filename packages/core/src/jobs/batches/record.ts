@@ -29,7 +29,10 @@ const BatchRecord = z.object({
   released: z.number().default(0),
   /** Number of jobs that ended while throttled and do not yet count as released. */
   heldEnded: z.number().default(0),
-  /** Numbers of jobs by status, from the projected transitions; all other jobs count as queued. */
+  /**
+   * Number of running jobs. This and the next three numbers come from the projected transitions; all other jobs count as
+   * queued.
+   */
   running: z.number().default(0),
   completed: z.number().default(0),
   failed: z.number().default(0),

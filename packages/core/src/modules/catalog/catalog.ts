@@ -8,7 +8,7 @@ import { jsonString } from '../../lib/validate.ts'
 import { chunk } from '../../lib/async.ts'
 
 export const releaseLimit = 200
-/** The maximum number of stored digests per repository that are not releases. */
+/** The maximum number of digests stored for each repository in addition to its releases. */
 const otherLimit = 150
 const problemLimit = 50
 const maxProblemLength = 500

@@ -19,7 +19,7 @@ class Group {
  */
 export class CommitLog {
   readonly #database: Database
-  #openGroup: Group | undefined
+  #pendingGroup: Group | undefined
   #groupInFlight: Group | undefined
   #hasFailed = false
   batchCount = 0
@@ -30,7 +30,7 @@ export class CommitLog {
 
   /** Returns the newest value of a record, written or pending; undefined if the record does not exist. */
   latestValue(key: string): any {
-    for (const group of [this.#openGroup, this.#groupInFlight]) {
+    for (const group of [this.#pendingGroup, this.#groupInFlight]) {
       const value = group?.changes.get(key)
       if (value !== undefined) return value ?? undefined
     }
@@ -46,7 +46,7 @@ export class CommitLog {
 
   /** Resolves when all values that `latestValue` returned are on the disk. */
   untilSettled(): Promise<void> {
-    return (this.#openGroup ?? this.#groupInFlight)?.durability.promise ?? Promise.resolve()
+    return (this.#pendingGroup ?? this.#groupInFlight)?.durability.promise ?? Promise.resolve()
   }
 
   /**
@@ -54,18 +54,18 @@ export class CommitLog {
    * can join the group.
    */
   #joinableGroup(): Group {
-    if (!this.#openGroup) {
-      this.#openGroup = new Group()
+    if (!this.#pendingGroup) {
+      this.#pendingGroup = new Group()
       if (!this.#groupInFlight) setImmediate(() => void this.#writeGroups())
     }
-    return this.#openGroup
+    return this.#pendingGroup
   }
 
   async #writeGroups(): Promise<void> {
-    while (this.#openGroup && !this.#groupInFlight) {
-      const group = this.#openGroup
+    while (this.#pendingGroup && !this.#groupInFlight) {
+      const group = this.#pendingGroup
       this.#groupInFlight = group
-      this.#openGroup = undefined
+      this.#pendingGroup = undefined
       try {
         if (this.#hasFailed) await reopen(this.#database)
         this.#hasFailed = false
@@ -80,10 +80,10 @@ export class CommitLog {
     }
   }
 
-  /** The open group may depend on values that were not written, so it fails too. */
+  /** The pending group may depend on values that were not written, so it fails too. */
   #fail(group: Group, error: unknown): void {
-    const follower: Group | undefined = this.#openGroup
-    this.#openGroup = undefined
+    const follower: Group | undefined = this.#pendingGroup
+    this.#pendingGroup = undefined
     this.#groupInFlight = undefined
     group.durability.reject(error)
     follower?.durability.reject(error)

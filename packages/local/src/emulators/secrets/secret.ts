@@ -43,7 +43,7 @@ const maximumUnlabelledVersions = 100
 export const hasValue = (value: SecretValue): boolean =>
   value.SecretString !== undefined || value.SecretBinary !== undefined
 
-export function versionAt(secret: Secret, stage: string): string | undefined {
+export function versionIdAt(secret: Secret, stage: string): string | undefined {
   return Object.keys(secret.versions).find((id) => secret.versions[id]?.VersionStages.includes(stage))
 }
 
@@ -73,7 +73,7 @@ export function addVersion(secret: Secret, value: SecretValue, stages: readonly 
 
 /** If `to` is undefined, removes the stage. The version that loses AWSCURRENT becomes AWSPREVIOUS. */
 function moveStage(secret: Secret, stage: string, to: string | undefined): void {
-  const from = versionAt(secret, stage)
+  const from = versionIdAt(secret, stage)
   if (from === to) return
   if (from !== undefined) {
     const version = secret.versions[from]!

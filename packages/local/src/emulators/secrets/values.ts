@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { headOf, operation, SecretId, valueMembers } from './operation.ts'
 import { invalidRequestError, notFoundError } from './errors.ts'
-import { addVersion, hasValue, type Secret, secondsPerDay, versionAt } from './secret.ts'
+import { addVersion, hasValue, type Secret, secondsPerDay, versionIdAt } from './secret.ts'
 import type { SecretStore } from './store.ts'
 
 interface VersionReference {
@@ -35,7 +35,7 @@ function readValue(secrets: SecretStore, secretId: string, reference: VersionRef
 
 /** The id and the stage must match if both are given. The stage is AWSCURRENT if both are absent. */
 function versionIdOf(secret: Secret, { VersionId: id, VersionStage: stage }: VersionReference): string {
-  const versionId = id ?? versionAt(secret, stage ?? 'AWSCURRENT')
+  const versionId = id ?? versionIdAt(secret, stage ?? 'AWSCURRENT')
   if (versionId === undefined || secret.versions[versionId] === undefined) {
     const requestedVersion = id === undefined ? `staging label: ${stage ?? 'AWSCURRENT'}` : `VersionId: ${id}`
     throw notFoundError(`Secrets Manager can't find the specified secret value for ${requestedVersion}`)

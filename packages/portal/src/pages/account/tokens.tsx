@@ -6,7 +6,7 @@ import { api, expectNoBody, type Schemas, unwrap } from '../../api/client.ts'
 import { permissionTexts } from '../../api/permissions.ts'
 import { Button } from '../../ui/button.tsx'
 import { Card } from '../../ui/card.tsx'
-import { ShownOnce } from '../../ui/copy.tsx'
+import { NewSecret } from '../../ui/copy.tsx'
 import { CancelButton, Confirm, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { CheckGroup, SelectField, TextField } from '../../ui/field.tsx'
@@ -146,7 +146,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
           {(loaded) => <TokenForm settings={loaded} onCreated={setCreated} />}
         </Loaded>
       ) : (
-        <ShownOnce
+        <NewSecret
           advice="Copy the token now. It is not shown again."
           label="API token"
           text={created.token}

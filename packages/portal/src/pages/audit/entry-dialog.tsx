@@ -72,7 +72,7 @@ function Resource({ id }: { id: string }) {
   )
 }
 
-/** The name of the actor if the user may see it, else the id. */
+/** The name of the actor if the user may see it, else the id; "the platform" for the system. */
 export function Actor({ actor: { kind, id }, showsId = false }: { actor: Schemas['AuditActor']; showsId?: boolean }) {
   const name = useUserName(id)
   if (kind === 'system') return 'the platform'

@@ -49,7 +49,7 @@ const ClusterNotFound = () => (
 )
 
 function ClusterView({ cluster, query: { error, refetch } }: { cluster: Cluster; query: UseQueryResult<Cluster> }) {
-  const [issued, setIssued] = useState<IssuedToken>()
+  const [issuedToken, setIssued] = useState<IssuedToken>()
   const [wasPending] = useState(cluster.status === 'Pending')
   return (
     <Page
@@ -60,8 +60,8 @@ function ClusterView({ cluster, query: { error, refetch } }: { cluster: Cluster;
     >
       {error !== null && <ErrorNote error={error} onRetry={() => void refetch()} />}
       {cluster.awaitsApproval && <ApprovalCard cluster={cluster} />}
-      {(wasPending || issued !== undefined) && !cluster.awaitsApproval && (
-        <EnrollmentCard cluster={cluster} issued={issued} onIssued={setIssued} />
+      {(wasPending || issuedToken !== undefined) && !cluster.awaitsApproval && (
+        <EnrollmentCard cluster={cluster} issuedToken={issuedToken} onIssued={setIssued} />
       )}
       <ClusterTabs cluster={cluster} />
     </Page>

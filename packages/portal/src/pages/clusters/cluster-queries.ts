@@ -85,7 +85,7 @@ export const knownName = (clusterId: string): string =>
   queries.getQueryData<string | null>([...clusterNameKey, clusterId]) ?? clusterId
 
 /** Returns all clusters that match a filter, and caches their names. */
-export async function matchingClusters(filter: ClusterFilter): Promise<ClusterSummary[]> {
+export async function fetchMatchingClusters(filter: ClusterFilter): Promise<ClusterSummary[]> {
   const foundClusters = await allPages((paging) =>
     unwrap(api.GET('/api/v1/clusters', { params: { query: { ...filter, ...paging } } })),
   )

@@ -13,7 +13,7 @@ import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast.tsx'
 import { pageSize } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { enrollmentKeysKey, NewEnrollmentKey } from './new-enrollment-key.tsx'
+import { enrollmentKeysKey, NewEnrollmentKeyDialog } from './new-enrollment-key.tsx'
 
 type EnrollmentKey = Schemas['EnrollmentKey']
 
@@ -58,7 +58,7 @@ function KeyList() {
           </EmptyState>
         }
       />
-      {isCreating && <NewEnrollmentKey onClose={() => setIsCreating(false)} />}
+      {isCreating && <NewEnrollmentKeyDialog onClose={() => setIsCreating(false)} />}
       {keyToRevoke !== undefined && (
         <Confirm
           isOpen

@@ -30,20 +30,20 @@ export async function issueToken({ id, relay }: Cluster): Promise<IssuedToken> {
 
 interface EnrollmentCardProps {
   cluster: Cluster
-  issued: IssuedToken | undefined
+  issuedToken: IssuedToken | undefined
   onIssued: (issued: IssuedToken) => void
 }
 
 /** Shows the relay command of a new token, or a button that issues one, and waits for the relay. */
-export const EnrollmentCard = ({ cluster, issued, onIssued }: EnrollmentCardProps) => (
+export const EnrollmentCard = ({ cluster, issuedToken, onIssued }: EnrollmentCardProps) => (
   <Card title={cluster.relay === null ? 'No relay yet' : 'Relay'}>
-    {issued !== undefined && <RelayCommand command={issued.relayCommand} />}
-    {issued === undefined && cluster.relay === null && <FirstToken cluster={cluster} onIssued={onIssued} />}
+    {issuedToken !== undefined && <RelayCommand command={issuedToken.relayCommand} />}
+    {issuedToken === undefined && cluster.relay === null && <FirstToken cluster={cluster} onIssued={onIssued} />}
     <WaitingForRelay
       // The wait starts again for each new token.
-      key={issued?.relayCommand}
+      key={issuedToken?.relayCommand}
       clusterId={cluster.id}
-      previousRelayId={issued?.previousRelayId}
+      previousRelayId={issuedToken?.previousRelayId}
     />
   </Card>
 )

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { oneOfIn } from '../../lib/search.ts'
-import { ShownOnce } from '../../ui/copy.tsx'
+import { NewSecret } from '../../ui/copy.tsx'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { CheckField, SelectField, TextField } from '../../ui/field.tsx'
@@ -17,7 +17,7 @@ export const enrollmentKeysKey = ['enrollment-keys']
 type CreatedKey = Schemas['CreatedEnrollmentKey']
 
 /** Creates an enrollment key and shows its command, which the platform returns only once. */
-export function NewEnrollmentKey({ onClose }: { onClose: () => void }) {
+export function NewEnrollmentKeyDialog({ onClose }: { onClose: () => void }) {
   const [createdKey, setCreatedKey] = useState<CreatedKey>()
   return (
     <Dialog
@@ -28,7 +28,7 @@ export function NewEnrollmentKey({ onClose }: { onClose: () => void }) {
       {createdKey === undefined ? (
         <KeyForm onCreated={setCreatedKey} />
       ) : (
-        <ShownOnce
+        <NewSecret
           advice="Run this on each machine. It contains the key, which is not shown again."
           label="Relay command"
           text={createdKey.relayCommand}

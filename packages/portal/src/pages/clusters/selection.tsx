@@ -7,7 +7,7 @@ import { showErrorToast } from '../../ui/toast.tsx'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
 import { BulkLabels, BulkMove } from './bulk-changes.tsx'
 import { type ClusterFilter, isFiltered } from './cluster-filter.ts'
-import { type ClusterSummary, matchingClusters } from './cluster-queries.ts'
+import { type ClusterSummary, fetchMatchingClusters } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import type { Target } from './label-queries.ts'
 
@@ -128,7 +128,7 @@ async function targetOf(filter: ClusterFilter, { ids, isAll }: Selection): Promi
   if (!isAll) return { clusterIds: [...ids] }
   const { selector, ...others } = filter
   // A target cannot contain filters other than the selector.
-  if (isFiltered(others)) return { clusterIds: (await matchingClusters(filter)).map(({ id }) => id) }
+  if (isFiltered(others)) return { clusterIds: (await fetchMatchingClusters(filter)).map(({ id }) => id) }
   return selector === undefined ? { all: true } : { selector }
 }
 

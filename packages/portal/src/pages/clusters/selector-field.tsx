@@ -81,7 +81,7 @@ function Matches({ selector, hint }: { selector: string | undefined; hint: strin
   return `${matchText(data)} ${hint}`
 }
 
-/** Returns a text with the number of clusters and the names of the first ones. */
+/** Returns the number of clusters and the names of the first ones, as text. */
 export function matchText({ resolvedCount, names }: { resolvedCount: number; names: readonly string[] }): string {
   if (resolvedCount === 0) return 'No cluster matches.'
   const moreCount = resolvedCount - names.length

@@ -13,7 +13,7 @@ import { useDebounced } from '../../ui/hooks.ts'
 import { ShowMore } from '../../ui/show-more.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { showErrorToast } from '../../ui/toast.tsx'
-import { matchingClusters, useCluster, useClusterName } from './cluster-queries.ts'
+import { fetchMatchingClusters, useCluster, useClusterName } from './cluster-queries.ts'
 import styles from './clusters.module.css'
 import { isClusterFilter, savedFiltersQuery } from './saved-filters.tsx'
 import { matchText, SelectorField } from './selector-field.tsx'
@@ -167,7 +167,7 @@ function SearchChoice({ search, count, chosen, onChange }: ClusterPickerProps & 
   const selectAll = async () => {
     setBusy(true)
     try {
-      const foundClusters = await matchingClusters(withoutUndefined({ search: search || undefined }))
+      const foundClusters = await fetchMatchingClusters(withoutUndefined({ search: search || undefined }))
       onChange([...new Set([...chosen, ...foundClusters.map(({ id }) => id)])])
     } catch (error) {
       showErrorToast('The clusters were not selected', error)

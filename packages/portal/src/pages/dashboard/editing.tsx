@@ -65,11 +65,11 @@ const positionText = ({ title }: Widget, { x, y, w, h }: GridPosition): string =
   `${title}: column ${x + 1}, row ${y + 1}, ${w} columns wide, ${h} rows tall.`
 
 // The same width as in the style sheet: wider screens have several columns.
-const wideScreen = matchMedia('(width >= 60rem)')
+const wideScreenQuery = matchMedia('(width >= 60rem)')
 
 function subscribe(listener: () => void): () => void {
-  wideScreen.addEventListener('change', listener)
-  return () => wideScreen.removeEventListener('change', listener)
+  wideScreenQuery.addEventListener('change', listener)
+  return () => wideScreenQuery.removeEventListener('change', listener)
 }
 
-export const useHasColumns = (): boolean => useSyncExternalStore(subscribe, () => wideScreen.matches)
+export const useHasColumns = (): boolean => useSyncExternalStore(subscribe, () => wideScreenQuery.matches)

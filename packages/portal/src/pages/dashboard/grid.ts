@@ -44,9 +44,9 @@ export function compact(positions: readonly GridPosition[], first?: string): Gri
   const placements: GridPosition[] = []
   for (const position of inReadingOrder(positions, first)) {
     const isFree = (y: number) => y >= 0 && !placements.some((other) => overlap({ ...position, y }, other))
-    const step = isFree(position.y) ? -1 : 1
+    const direction = isFree(position.y) ? -1 : 1
     let { y } = position
-    while (step < 0 ? isFree(y + step) : !isFree(y)) y += step
+    while (direction < 0 ? isFree(y + direction) : !isFree(y)) y += direction
     placements.push({ ...position, y })
   }
   return inReadingOrder(placements)

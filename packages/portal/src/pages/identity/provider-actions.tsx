@@ -81,7 +81,7 @@ function openSafely(url: string): void {
   throw new ApiError(0, { error: 'consent_url_not_https', message })
 }
 
-const names: Readonly<Record<string, string>> = {
+const checkTitles: Readonly<Record<string, string>> = {
   discovery: 'Discovery',
   issuer: 'Issuer',
   endpoints: 'Addresses',
@@ -108,7 +108,7 @@ const TestOutcome = ({ outcome: { ok, checks } }: { outcome: Schemas['IdentityPr
             {isGood ? 'Passed' : 'Failed'}
           </Badge>
           <span>
-            <strong>{(Object.hasOwn(names, name) && names[name]) || name}</strong>: {message}
+            <strong>{(Object.hasOwn(checkTitles, name) && checkTitles[name]) || name}</strong>: {message}
           </span>
         </li>
       ))}

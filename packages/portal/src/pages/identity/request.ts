@@ -57,15 +57,15 @@ export const findDuplicate = (request: ProviderRequest, providers: readonly Prov
 
 // The address is normalised, because different texts can be the same address.
 function addressOf(settings: ProviderSettings): string {
-  const text = (name: SettingName): string => valueText(settings, name)
-  if (settings.type === 'LDAP') return normaliseDirectoryUrl(text('url'))
-  if (settings.type === 'OIDC') return normaliseUrl(text('issuer'))
+  const textOf = (name: SettingName): string => valueText(settings, name)
+  if (settings.type === 'LDAP') return normaliseDirectoryUrl(textOf('url'))
+  if (settings.type === 'OIDC') return normaliseUrl(textOf('issuer'))
   if (settings.type === 'OpenSourceIdp')
-    return normaliseUrl(`${withoutTrailingSlash(text('baseUrl'))}/realms/${text('realm')}`)
+    return normaliseUrl(`${withoutTrailingSlash(textOf('baseUrl'))}/realms/${textOf('realm')}`)
   const host =
-    text('authorityHost') ||
+    textOf('authorityHost') ||
     providerTypeSpecs.CloudDirectory.identifying.find(({ name }) => name === 'authorityHost')?.defaultValue
-  return normaliseUrl(`${withoutTrailingSlash(host ?? '')}/${text('tenantId')}`)
+  return normaliseUrl(`${withoutTrailingSlash(host ?? '')}/${textOf('tenantId')}`)
 }
 
 const withoutTrailingSlash = (text: string): string => text.replace(/\/+$/, '')

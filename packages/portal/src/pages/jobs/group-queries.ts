@@ -56,7 +56,7 @@ export async function clustersOf(batchIds: readonly string[], group: string): Pr
   return foundClusters
 }
 
-/** Reads the results of all jobs, for an export. `onProgress` receives the number of results read so far. */
+/** Reads the results of all jobs of the batches, for an export. `onProgress` receives the number of results so far. */
 export async function readResults(
   batchIds: readonly string[],
   onProgress: (count: number) => void,

@@ -1,7 +1,7 @@
 import { useState } from 'react'
 import { api, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
-import { ShownOnce } from '../../ui/copy.tsx'
+import { NewSecret } from '../../ui/copy.tsx'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { useDraft } from '../../ui/draft.ts'
 import { Form } from '../../ui/form.tsx'
@@ -18,7 +18,7 @@ export function CreateWebhook({ onClose }: { onClose: () => void }) {
         <WebhookForm onCreated={setSecret} />
       ) : (
         <div className={styles['stack']}>
-          <ShownOnce
+          <NewSecret
             advice="Use this secret to verify deliveries. It is not shown again."
             label="Secret"
             text={secret}

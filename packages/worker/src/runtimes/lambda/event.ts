@@ -51,7 +51,7 @@ function parse(payload: Uint8Array): unknown {
 const invalidResponse = (reason: string): RuntimeError =>
   new RuntimeError('crashed', `The function returned no HTTP response: ${reason}.`)
 
-/** Returns the headers except cookies, which would apply to the platform's domain, and those not valid in HTTP. */
+/** Returns the headers that are valid in HTTP, except cookies, which would apply to the platform's domain. */
 function headersOf(headers: unknown): Record<string, string> {
   if (!isObject(headers)) return {}
   const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)

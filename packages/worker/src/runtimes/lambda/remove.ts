@@ -49,10 +49,10 @@ async function removeRemaining(
 ) {
   const { functionName } = parseHandle(deployment)
   const { target } = control.images
-  const owner = latest === undefined ? undefined : deploymentIdIn(latest)
-  if (owner !== undefined && owner !== deployment.id) return
+  const ownerId = latest === undefined ? undefined : deploymentIdIn(latest)
+  if (ownerId !== undefined && ownerId !== deployment.id) return
   if (published.length > 0) {
-    if (owner !== undefined) await clearEnvironment(control, functionName)
+    if (ownerId !== undefined) await clearEnvironment(control, functionName)
     return
   }
   await target.removeRepository(repositoryOf(target, deployment.moduleId))
