@@ -29,7 +29,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 const isCompressed = (path: string): boolean => ['.png', '.webp', '.woff2'].includes(extname(path))
 
 /** Lambda limits a response to 6 MB, and base64 adds a third. */
-const maximumBytes = 4 * 1024 * 1024
+const maxBytes = 4 * 1024 * 1024
 
 const gzipAsync = promisify(gzip)
 const brotliAsync = promisify(brotliCompress)
@@ -71,7 +71,7 @@ async function fileOf(path: string, identity: Buffer): Promise<PortalFile> {
   const contentType = contentTypes[extname(path)]
   if (contentType === undefined)
     throw new Error(`No content type for ${path}: add its extension to scripts/build-portal.ts.`)
-  if (identity.length > maximumBytes) throw new Error(`${path} exceeds the size limit of a response.`)
+  if (identity.length > maxBytes) throw new Error(`${path} exceeds the size limit of a response.`)
   return {
     contentType,
     isHashed: path.startsWith(hashedFolder),

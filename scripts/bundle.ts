@@ -41,13 +41,13 @@ export interface Bundle {
 
 /** Bundles `functions/<name>.ts` as deployed and writes it to `dist/bundles/<name>`; `path` is its `index.mjs`. */
 export async function bundle(name: string): Promise<Bundle & { path: string }> {
-  const built = (await bundleAll([name], undefined)).get(name)
-  if (built === undefined) throw new Error(`${name} is not a function.`)
+  const builtBundle = (await bundleAll([name], undefined)).get(name)
+  if (builtBundle === undefined) throw new Error(`${name} is not a function.`)
   const folder = join(root, outdir, name)
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
-  for (const [file, content] of built.files) await writeFile(join(folder, file), content)
-  return { ...built, path: join(folder, entryFile) }
+  for (const [file, content] of builtBundle.files) await writeFile(join(folder, file), content)
+  return { ...builtBundle, path: join(folder, entryFile) }
 }
 
 /**

@@ -24,11 +24,11 @@ const permissiveLicenses = new Set(
 /** Tools are not part of the product, so licences with conditions for redistribution are allowed too. */
 const toolLicenses = new Set([...permissiveLicenses, 'CC-BY-4.0', 'MPL-2.0'])
 
-const isAllowed = (license: string, allowed: ReadonlySet<string>): boolean =>
+const isAllowed = (license: string, allowedNames: ReadonlySet<string>): boolean =>
   license
     .replaceAll(/[()]/g, '')
     .split(' OR ')
-    .some((choice) => choice.split(' AND ').every((each) => allowed.has(each)))
+    .some((choice) => choice.split(' AND ').every((each) => allowedNames.has(each)))
 
 /** Maximum number of packages of an installation without development packages. */
 const maxInstalledPackages = 150
@@ -43,12 +43,12 @@ export function dependencyProblems(packages: Readonly<Record<string, LockedPacka
     )
     .filter(({ name }) => !name.startsWith('@platform/'))
   const names = new Set(directDependencies.map(({ name }) => name))
-  const installed = Object.entries(packages).filter(
+  const installedPackages = Object.entries(packages).filter(
     ([path, { dev, devOptional, link }]) => path.includes('node_modules/') && !dev && !devOptional && !link,
   )
   return [
-    ...(installed.length > maxInstalledPackages
-      ? [`npm ci --omit=dev installs ${installed.length} packages; the limit is ${maxInstalledPackages}`]
+    ...(installedPackages.length > maxInstalledPackages
+      ? [`npm ci --omit=dev installs ${installedPackages.length} packages; the limit is ${maxInstalledPackages}`]
       : []),
     ...directDependencies
       .filter(({ range }) => !/^(npm:.+@)?\d+\.\d+\.\d+\S*$/.test(range))

@@ -6,7 +6,7 @@ import { readSigningKey } from '@platform/cli/author/keys'
 import { openProject } from '@platform/cli/author/project'
 import { pushProject } from '@platform/cli/author/push'
 import { CliError } from '@platform/cli/exit'
-import { currentCommit } from './release/commit.ts'
+import { readCurrentCommit } from './release/commit.ts'
 import { root } from './source.ts'
 
 const help = `npm run release:hello -- [options]
@@ -29,7 +29,7 @@ const options = { registry: text, key: text, from: text, platform: text, help: {
  * commit identifies.
  */
 async function readRevision(): Promise<string> {
-  const { id, isChanged } = await currentCommit()
+  const { id, isChanged } = await readCurrentCommit()
   if (id === undefined)
     throw new CliError('usage', 'The revision is the hash of a git commit: publish from a git clone.')
   if (isChanged) throw new CliError('usage', 'There are uncommitted changes. Commit them before you publish.')
@@ -45,8 +45,10 @@ async function release({ registry, key, from, platform }: Partial<Record<keyof t
   console.log(`Built ${image.digest} in ${project.imageFolder}.`)
   if (registry === undefined) return
   const signing = privateKeyPem !== undefined && { privateKeyPem }
-  const pushed = await pushProject(project, { to: `${registry}/modules/hello`, tags, ...signing })
-  console.log(`${pushed.image} and latest published${signing ? ' and signed' : ', and not signed'}: ${pushed.digest}`)
+  const pushedImage = await pushProject(project, { to: `${registry}/modules/hello`, tags, ...signing })
+  console.log(
+    `${pushedImage.image} and latest published${signing ? ' and signed' : ', and not signed'}: ${pushedImage.digest}`,
+  )
 }
 
 try {

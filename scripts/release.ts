@@ -9,7 +9,7 @@ import { tagOf } from '@platform/core/updates/release-document'
 import { signatureTag } from '@platform/oci/signature/sign'
 import prerelease from 'semver/functions/prerelease.js'
 import { type Artifact, artifactOf } from './release/artifact.ts'
-import { currentCommit } from './release/commit.ts'
+import { readCurrentCommit } from './release/commit.ts'
 import { publishToFolder } from './release/folder.ts'
 import { type Options, parseOptions } from './release/options.ts'
 import { packFunctions, relayFile } from './release/functions.ts'
@@ -26,7 +26,7 @@ async function build(
   workFolder: string,
   destination: Repository | string,
 ): Promise<Artifact> {
-  const { name = 'a folder without git', isChanged, createdAt } = await currentCommit()
+  const { name = 'a folder without git', isChanged, createdAt } = await readCurrentCommit()
   print(`Building ${version} of ${name}${isChanged ? ', with uncommitted changes' : ''} …`)
   const publicKeyPem = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString()
   const zips = await packFunctions(version, workFolder, [], publicKeyPem)

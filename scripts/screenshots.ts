@@ -16,7 +16,7 @@ import { root } from './source.ts'
  * PLAT_SCREENSHOTS. Takes the three pictures of the README, in docs/screenshots.
  */
 
-const maximumBytes = 200 * 1024
+const maxBytes = 200 * 1024
 const idleTimeoutMs = 3000
 
 async function visit(
@@ -46,7 +46,7 @@ async function takeReadmePicture(page: Page, name: string): Promise<void> {
   const path = join(folder, `${name}.png`)
   await page.screenshot({ path, animations: 'disabled' })
   const { size } = await stat(path)
-  if (size > maximumBytes) throw new Error(`${path} has ${size} bytes, more than ${maximumBytes}.`)
+  if (size > maxBytes) throw new Error(`${path} has ${size} bytes, more than ${maxBytes}.`)
 }
 
 async function takeAllScreenshots(browser: Browser, platform: PlatformProcess): Promise<void> {

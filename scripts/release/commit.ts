@@ -23,7 +23,7 @@ export interface Commit {
 }
 
 /** Returns the current commit. Throws `CliError` if neither git nor `SOURCE_DATE_EPOCH` gives a valid time. */
-export async function currentCommit(environment: NodeJS.ProcessEnv = process.env): Promise<Commit> {
+export async function readCurrentCommit(environment: NodeJS.ProcessEnv = process.env): Promise<Commit> {
   const epoch = environment['SOURCE_DATE_EPOCH'] || (await git('log', '-1', '--format=%ct'))
   if (epoch === undefined || !/^\d{1,11}$/.test(epoch)) {
     throw new CliError('usage', 'SOURCE_DATE_EPOCH must be the time of the release in seconds since 1970.')

@@ -25,10 +25,11 @@ export async function publish(
   privateKeyPem: string,
   layout: SignatureLayout = 'referrer',
 ): Promise<boolean> {
-  const existing = await client.resolve(name, tag)
-  if (existing !== undefined && existing.digest !== digest) throw contentConflict(`${client.registry}/${name}:${tag}`)
+  const existingTag = await client.resolve(name, tag)
+  if (existingTag !== undefined && existingTag.digest !== digest)
+    throw contentConflict(`${client.registry}/${name}:${tag}`)
   const trustedKeys = [{ name: 'own', pem: publicKeyOf(privateKeyPem) }]
-  if (existing !== undefined && (await verifyImage(client, name, [digest], trustedKeys)).isVerified) return false
+  if (existingTag !== undefined && (await verifyImage(client, name, [digest], trustedKeys)).isVerified) return false
   await forEachLimit(maxConcurrentUploads, blobs, async (blob) => void (await client.putBlob(name, blob)))
   await client.putManifest(name, digest, manifest, mediaTypes.manifest)
   await signImage(client, name, digest, privateKeyPem, { layout })

@@ -38,8 +38,8 @@ export async function* measureBatch(): AsyncGenerator<Section> {
     const { result, usage } = await metered(submit)
     record(name, 'accept', usage, { calls: 7, rounds: 3, unitsPerJob: units })
     const { batchId } = expectSuccess(result).json
-    const expanded = await consume(batches, { organisationId, batchId })
-    record(name, 'expand', expanded.usage, { 'store calls': calls, messages: 1 })
+    const expansion = await consume(batches, { organisationId, batchId })
+    record(name, 'expand', expansion.usage, { 'store calls': calls, messages: 1 })
     const projectionUsage = await consume(events, { organisationId })
     record(name, 'project', projectionUsage.usage, { messages: 0 })
   }

@@ -51,7 +51,7 @@ async function waitUntil(isDone: () => Promise<boolean>, pauseMs: number): Promi
   return performance.now() - startedAtMs
 }
 
-async function completionMs({ call, clusterId }: Deployment): Promise<number> {
+async function measureCompletionMs({ call, clusterId }: Deployment): Promise<number> {
   const { id } = await call('/api/v1/jobs', { ...script, clusterId })
   return waitUntil(async () => (await call(`/api/v1/jobs/${id}`)).status === 'Completed', 50)
 }
@@ -102,7 +102,7 @@ export async function* measureCloudLatency({ isQuick }: Effort): AsyncGenerator<
   for (const _ of range(isQuick ? 5 : 20)) {
     // Lets the relay become idle, because it sends heartbeats more often after a job.
     await delay(isQuick ? 1000 : 5000)
-    latenciesMs.push(await completionMs(deployment))
+    latenciesMs.push(await measureCompletionMs(deployment))
   }
   const sorted = latenciesMs.toSorted((a, b) => a - b)
   const [p50, p95] = [percentile(sorted, 0.5), percentile(sorted, 0.95)]

@@ -34,10 +34,10 @@ async function main(): Promise<number> {
       goals.push(...section.goals)
     }
   }
-  const missed = goals.filter((goal) => !isMet(goal))
-  console.log(`\n${goals.length - missed.length} of ${goals.length} goals met.`)
-  for (const goal of missed) console.log(describeMiss(goal))
-  return missed.some(({ isTarget }) => !isTarget) ? 1 : 0
+  const missedGoals = goals.filter((goal) => !isMet(goal))
+  console.log(`\n${goals.length - missedGoals.length} of ${goals.length} goals met.`)
+  for (const goal of missedGoals) console.log(describeMiss(goal))
+  return missedGoals.some(({ isTarget }) => !isTarget) ? 1 : 0
 }
 
 process.exitCode = await main()

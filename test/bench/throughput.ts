@@ -42,11 +42,11 @@ async function completionsPerSecond(url: string, accessToken: string, clusterIds
   const read = getRequest(`/api/v1/jobs/batch/${batchId}`, accessToken)
   await waitUntil(async () => (await fetchJson(url, read)).counts.completed === batchSize, 250)
   const { createdAt } = await fetchJson(url, read)
-  const [lastCompletion = ''] = (await completionTimes(url, accessToken, batchId)).toSorted().toReversed()
+  const [lastCompletion = ''] = (await readCompletionTimes(url, accessToken, batchId)).toSorted().toReversed()
   return (batchSize * 1000) / (Date.parse(lastCompletion) - Date.parse(createdAt))
 }
 
-async function completionTimes(url: string, accessToken: string, batchId: string): Promise<string[]> {
+async function readCompletionTimes(url: string, accessToken: string, batchId: string): Promise<string[]> {
   const times: string[] = []
   for (let cursor = ''; ;) {
     const path = `/api/v1/jobs?batchId=${batchId}&pageSize=100${cursor && `&cursor=${cursor}`}`

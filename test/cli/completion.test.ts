@@ -60,10 +60,10 @@ test('each shell’s completion contains every command', () => {
 test('every command has a description, and every command with output has --json', () => {
   const leaves = commands.filter(({ path }) => !commands.some((other) => other.path.startsWith(`${path} `)))
   const textCommands = ['plat completion', 'plat audit export']
-  const undescribed = leaves.filter(({ words }) =>
+  const undescribedLeaves = leaves.filter(({ words }) =>
     words.some(({ description, text }) => description === '' && text.startsWith('-')),
   )
-  expect(undescribed.map(({ path }) => path)).toEqual([])
+  expect(undescribedLeaves.map(({ path }) => path)).toEqual([])
   const withoutJson = leaves.filter(({ words }) => !words.some(({ text }) => text === '--json'))
   expect(withoutJson.map(({ path }) => path).toSorted()).toEqual(textCommands.toSorted())
 })
@@ -80,10 +80,10 @@ test('loads the module tools only for module commands', async () => {
   const args = ['--import', `data:text/javascript,${encodeURIComponent(hooks)}`, main]
   for (const line of [['--version'], ['module', '--help'], ['module', 'push', '--help']]) {
     const { stderr } = await run(process.execPath, [...args, ...line])
-    const loaded = stderr.split('\n').filter((url) => url.startsWith('file:'))
-    expect(loaded).toContainEqual(expect.stringMatching(/commands\/module-author\.ts$/))
+    const loadedFiles = stderr.split('\n').filter((url) => url.startsWith('file:'))
+    expect(loadedFiles).toContainEqual(expect.stringMatching(/commands\/module-author\.ts$/))
     expect(
-      loaded.filter(
+      loadedFiles.filter(
         (url) =>
           !/\/packages\/(cli\/|contract\/src\/(unix-text|selector|merge-groups|results-csv)|oci\/src\/(make-folder|plain-transport)|relay\/src\/proxy)|\/node_modules\/(commander|openapi-fetch)\//.test(
             url,

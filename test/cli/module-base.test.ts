@@ -21,8 +21,8 @@ const otherPlatform = currentPlatform().architecture === 'arm64' ? 'linux/amd64'
 test('an image with a base image is complete in its folder and can be pushed', async () => {
   await using folder = await temporaryFolder()
   const registry = await startRegistry({ folder: folder.path, port: 0, password, log: () => undefined })
-  await using closing = new AsyncDisposableStack()
-  closing.defer(() => registry.close(0))
+  await using resources = new AsyncDisposableStack()
+  resources.defer(() => registry.close(0))
   const credentials = async () => ({ username: 'platform', password })
   const client = registryClient(registry.host, { transport: plainTransport, credentials })
   const base = await buildImage({

@@ -39,8 +39,8 @@ beforeAll(async () => {
 afterAll(() => resources.disposeAsync())
 
 test('a module that is pushed without a key is not verified', async () => {
-  const pushed = await plat.json(['module', 'push', '--dir', 'greeting'])
-  expect(pushed).toEqual({ image: image('0.1.0'), digest, isSigned: false })
+  const pushedImage = await plat.json(['module', 'push', '--dir', 'greeting'])
+  expect(pushedImage).toEqual({ image: image('0.1.0'), digest, isSigned: false })
   expect((await tagsIn('modules/greeting')).toSorted()).toEqual(['0.1.0', 'latest'])
   expect(await verify('0.1.0', 'ada')).toMatchObject({ exitCode: 1, isVerified: false, problem: 'unsigned' })
   const { exitCode, out, err } = await plat.run(['module', 'verify', image('0.1.0'), '--key', 'ada.pub'])
@@ -49,8 +49,8 @@ test('a module that is pushed without a key is not verified', async () => {
 })
 
 test('a module that is pushed with a key is verified with that key only', async () => {
-  const pushed = await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])
-  expect(pushed).toMatchObject({ isSigned: true })
+  const pushedImage = await plat.json(['module', 'push', '--dir', 'greeting', '--key', 'ada.key'])
+  expect(pushedImage).toMatchObject({ isSigned: true })
   expect(await verify('latest', 'eve')).toMatchObject({ exitCode: 1, problem: 'unknown_key' })
   const verification = { exitCode: 0, by: 'ada.pub', digest, layout: 'referrer' }
   expect(await verify('latest', 'eve', 'ada')).toMatchObject(verification)

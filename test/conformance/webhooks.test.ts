@@ -135,8 +135,12 @@ deliveryTest('delivers only subscribed events, as CloudEvents that match the cat
   const removal = await admin.delete(`/api/v1/clusters/${id}`)
   expectStatus(removal, 204)
   const events = await waitFor('both events', async () => {
-    const received = eventsAt(receiver, '/clusters').filter(({ data }) => data.clusterId === id)
-    return received.some(({ type }) => type === 'platform.cluster.deleted') && received.length >= 2 && received
+    const receivedEvents = eventsAt(receiver, '/clusters').filter(({ data }) => data.clusterId === id)
+    return (
+      receivedEvents.some(({ type }) => type === 'platform.cluster.deleted') &&
+      receivedEvents.length >= 2 &&
+      receivedEvents
+    )
   })
   const types: string[] = events.map(({ type }) => type)
   expect(types.toSorted()).toEqual(['platform.cluster.deleted', 'platform.cluster.registered'])
@@ -229,11 +233,11 @@ deliveryTest('delivers nothing that happened while a webhook was disabled', asyn
   expectStatus(await admin.patch(`${path}/${webhook.id}`, { enabled: true }), 200)
   const { id: lastId } = await tenant.platform.newCluster()
   await waitForClusterEvent(receiver, '/re-enabled', lastId)
-  const received = new Set(eventsAt(receiver, '/re-enabled').map(({ data }) => data.clusterId))
-  expect([received.has(firstId), received.has(secondId)]).toEqual([false, false])
+  const receivedIds = new Set(eventsAt(receiver, '/re-enabled').map(({ data }) => data.clusterId))
+  expect([receivedIds.has(firstId), receivedIds.has(secondId)]).toEqual([false, false])
 })
 
-const promised = [
+const promisedNames = [
   'setup.completed',
   ...['created', 'signed_in', 'sign_in_failed', 'deleted'].map((verb) => `user.${verb}`),
   'session.reuse_detected',
@@ -250,7 +254,7 @@ test('lists every event once with a description', async ({ platform }) => {
   const { items } = expectStatus(await client.get('/api/v1/events/catalog'), 200)
   const types: string[] = items.map(({ type }: any) => type)
   expect(new Set(types).size).toBe(types.length)
-  for (const name of promised) expect(types, name).toContain(`platform.${name}`)
+  for (const name of promisedNames) expect(types, name).toContain(`platform.${name}`)
   for (const { type, description } of items) {
     expect(type).toMatch(/^platform(?:\.[a-z_]+){2}$/)
     expect(description).toMatch(/\.$/)

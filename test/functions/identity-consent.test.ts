@@ -7,7 +7,7 @@ import { sha256 } from '@platform/core/id'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { handler } from '../../functions/identity.ts'
 import { cloud, ldap, oidc } from '../core/support/identity.ts'
-import { pendingRecords } from '../core/support/outbox.ts'
+import { readPendingRecords } from '../core/support/outbox.ts'
 import { Browser } from '../support/browser.ts'
 import { administrator } from '../support/fixtures.ts'
 import { jsonRequest, type TestResponse, send } from '../support/request.ts'
@@ -145,7 +145,7 @@ test('accepts a response without a state from a platform administrator, for the 
 
 test('records a response with its address', async () => {
   await byGet({ ...grantedResponse(), tenant: 'other' })
-  const records = await pendingRecords(admin.organisationId)
+  const records = await readPendingRecords(admin.organisationId)
   expect(records.slice(-1)).toMatchObject([
     {
       actor: { kind: 'system' },

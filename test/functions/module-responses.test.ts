@@ -12,7 +12,7 @@ import { moduleProxy } from '@platform/http/proxy/proxy'
 import { handler } from '../../functions/gateway/modules.ts'
 import { handler as modules } from '../../functions/modules.ts'
 import { newModuleId, putModule, releaseFor } from '../core/support/modules.ts'
-import { pendingEvents } from '../core/support/outbox.ts'
+import { readPendingEvents } from '../core/support/outbox.ts'
 import { bearer } from '../support/fixtures.ts'
 import { runInstance } from '../support/hostile-module.ts'
 import { manifestFor } from '../support/module-manifest.ts'
@@ -331,7 +331,7 @@ async function storeModule(moduleId: string): Promise<string> {
   return organisationId
 }
 
-const recordedEvents = (organisationId: string) => pendingEvents({ organisationId })
+const recordedEvents = (organisationId: string) => readPendingEvents({ organisationId })
 
 test('records only published events of the module itself, for its organisation', async () => {
   await using module = await runInstance()

@@ -157,9 +157,9 @@ test('every schedule and queue consumer has an error alarm; dead letters have on
 })
 
 test('a missing sweep triggers an alarm; other missing data does not', () => {
-  const breaching = alarms.filter(({ treatMissingData }) => treatMissingData === 'breaching')
-  expect(breaching.map(({ name }) => name)).toEqual(['platform-production-sweep-missing'])
-  expect(breaching[0]).toMatchObject({
+  const breachingAlarms = alarms.filter(({ treatMissingData }) => treatMissingData === 'breaching')
+  expect(breachingAlarms.map(({ name }) => name)).toEqual(['platform-production-sweep-missing'])
+  expect(breachingAlarms[0]).toMatchObject({
     metricName: 'ScheduledRunDuration',
     statistic: 'SampleCount',
     period: 300,

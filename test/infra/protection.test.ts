@@ -80,8 +80,8 @@ test('functions run on Node.js 24 and arm64 behind an alias, with JSON logs', ()
       loggingConfig: { logFormat: 'JSON' },
     })
   }
-  const aliased = ofType(production, 'aws:lambda/alias:Alias').map(({ inputs }) => inputs['functionName'])
-  expect(aliased.toSorted(byText)).toEqual(functions.map(({ name }) => name).toSorted(byText))
+  const aliasedNames = ofType(production, 'aws:lambda/alias:Alias').map(({ inputs }) => inputs['functionName'])
+  expect(aliasedNames.toSorted(byText)).toEqual(functions.map(({ name }) => name).toSorted(byText))
 })
 
 test('no environment or output contains a secret', () => {

@@ -148,7 +148,7 @@ test('schedules may only invoke their functions', () => {
 
 test('no function that reads images of modules can change the functions of the platform', () => {
   const capabilities = Object.entries(tasks).map(([name, task]) => [name, new Set<string>(task.capabilities)] as const)
-  const unpacking = capabilities.filter(([, each]) => each.has('modules:deploy')).map(([name]) => name)
-  const replacing = capabilities.filter(([, each]) => each.has('functions:update')).map(([name]) => name)
-  expect([unpacking, replacing]).toEqual([['queue/installs', 'schedule/heartbeat'], ['queue/updates']])
+  const unpackingNames = capabilities.filter(([, each]) => each.has('modules:deploy')).map(([name]) => name)
+  const replacingNames = capabilities.filter(([, each]) => each.has('functions:update')).map(([name]) => name)
+  expect([unpackingNames, replacingNames]).toEqual([['queue/installs', 'schedule/heartbeat'], ['queue/updates']])
 })

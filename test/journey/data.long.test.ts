@@ -69,7 +69,7 @@ const kidOf = (token: string): string => JSON.parse(Buffer.from(token.split('.')
 test('rotates keys without a failed request, keeps tokens valid, and signs with the new key after a restart', async () => {
   await using platform = await PlatformProcess.start()
   const api = await platform.setUp()
-  const meStatus = async ({ accessToken }: any) =>
+  const requestMeStatus = async ({ accessToken }: any) =>
     (await api.anonymous.withToken(accessToken).get('/api/v1/auth/me')).status
   const oldSession = await api.signIn()
   const statuses: number[] = []
@@ -77,7 +77,7 @@ test('rotates keys without a failed request, keeps tokens valid, and signs with 
   const call = async () => {
     let session = await api.signIn()
     while (!stop.signal.aborted) {
-      statuses.push(await meStatus(session))
+      statuses.push(await requestMeStatus(session))
       const { refreshToken } = session
       session = expectStatus(await api.anonymous.post('/api/v1/auth/refresh', { refreshToken }), 200)
     }
@@ -85,7 +85,7 @@ test('rotates keys without a failed request, keeps tokens valid, and signs with 
   const callers = [call(), call(), call()]
   const rotations = await Promise.all([1, 2].map(() => platform.command('npm run -s rotate-keys')))
   expect(rotations).toEqual([1, 2].map(() => expect.stringContaining('a new key')))
-  expect(await meStatus(oldSession)).toBe(200)
+  expect(await requestMeStatus(oldSession)).toBe(200)
   const { keys } = expectStatus(await api.anonymous.get('/.well-known/jwks.json'), 200)
   expect(keys.length).toBeGreaterThanOrEqual(3)
   expect(keys.map(({ kid }: { kid: string }) => kid)).toContain(kidOf(oldSession.accessToken))
@@ -101,7 +101,7 @@ test('rotates keys without a failed request, keeps tokens valid, and signs with 
     const session = await api.signIn()
     return kidOf(session.accessToken) !== kidOf(oldSession.accessToken) && session
   })
-  expect([await meStatus(newSession), await meStatus(oldSession)]).toEqual([200, 200])
+  expect([await requestMeStatus(newSession), await requestMeStatus(oldSession)]).toEqual([200, 200])
   await platform.stop()
   await expect(platform.command('npm run -s rotate-keys')).rejects.toMatchObject({
     stderr: expect.stringMatching(/^No platform runs on the data in .* Start it with: npm start/),

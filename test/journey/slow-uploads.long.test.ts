@@ -8,7 +8,7 @@ import { options, PlatformProcess } from '../support/platform.ts'
 
 const kibibyte = 1024
 
-async function residentBytes(processId: number, kind: 'VmRSS' | 'VmHWM'): Promise<number> {
+async function readResidentBytes(processId: number, kind: 'VmRSS' | 'VmHWM'): Promise<number> {
   const status = await readFile(`/proc/${processId}/status`, 'utf8')
   return Number(new RegExp(`${kind}:\\s+(\\d+) kB`).exec(status)?.[1]) * kibibyte
 }
@@ -28,7 +28,7 @@ test('1,000 slow uploads do not exhaust the memory, and others are served', asyn
   await using platform = await PlatformProcess.start()
   const { anonymous } = await platform.setUp()
   const { processId } = await readRuntimeFile(platform.dataDir)
-  const idleBytes = await residentBytes(processId, 'VmRSS')
+  const idleBytes = await readResidentBytes(processId, 'VmRSS')
   const { hostname, port } = new URL(platform.url)
   const sockets: Socket[] = []
   const start = async (index: number) => {
@@ -41,7 +41,7 @@ test('1,000 slow uploads do not exhaust the memory, and others are served', asyn
   }
   await Promise.all(Array.from({ length: 1000 }, (_, index) => start(index)))
   expectStatus(await anonymous.post('/api/v1/auth/login', options), 200)
-  const usedBytes = await residentBytes(processId, 'VmRSS')
+  const usedBytes = await readResidentBytes(processId, 'VmRSS')
   for (const socket of sockets) socket.destroy()
   expect(usedBytes).toBeLessThan(1.3 * idleBytes)
 })

@@ -45,12 +45,12 @@ test('a published release is announced once, applied and rolled back without a f
   for (let time = 0; time < 2; time++) {
     expect(await check()).toMatchObject({ latestVersion: '9.1.0', updateAvailable: true, releaseNotesUrl, refused: [] })
   }
-  const notifications = async (): Promise<any[]> =>
+  const readNotifications = async (): Promise<any[]> =>
     expectStatus(await admin.get('/api/v1/notifications'), 200).items.filter(
       ({ type }: any) => type === 'UpdateAvailable',
     )
-  await waitFor('the notification', async () => (await notifications()).length > 0)
-  expect(await notifications()).toHaveLength(1)
+  await waitFor('the notification', async () => (await readNotifications()).length > 0)
+  expect(await readNotifications()).toHaveLength(1)
 
   const relay = await api.newRelay()
   const { jobId, leaseId } = await api.startJob(relay)

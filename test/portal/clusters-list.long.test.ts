@@ -105,14 +105,14 @@ test('a new cluster does not move the visible rows', async ({ newPage, api, flee
   await rows(page).first().waitFor()
   await scrollToRow(page, 450)
   await link(page, 'cluster-009540').waitFor()
-  const position = async () => (await link(page, 'cluster-009540').boundingBox())?.y
-  const positionBefore = await position()
+  const readPosition = async () => (await link(page, 'cluster-009540').boundingBox())?.y
+  const positionBefore = await readPosition()
   await api.newCluster()
   const updatedTable = page.locator(`table[aria-rowcount="${count + 2}"], [role=table][aria-rowcount="${count + 2}"]`)
   await advanceUntil(page, () => updatedTable.isVisible())
   await waitForPage(page)
   expect(await row(page, 'cluster-009540').getAttribute('aria-rowindex')).toBe('462')
-  expect(await position()).toBe(positionBefore)
+  expect(await readPosition()).toBe(positionBefore)
 })
 
 test('polls visible pages only', async ({ newPage, fleet: _fleet }) => {

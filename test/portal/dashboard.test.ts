@@ -16,7 +16,7 @@ const path = '/api/v1/users/me/dashboard-layout'
 
 const storedLayout = async ({ client }: TestUser): Promise<GridPosition[]> =>
   (await client.get(path)).body?.layout ?? []
-const storedPosition = async (person: TestUser, id: string) =>
+const readStoredPosition = async (person: TestUser, id: string) =>
   (await storedLayout(person)).find(({ widgetId }) => widgetId === id)
 
 const widget = (page: Page, title: string): Locator => page.getByRole('region', { name: title, exact: true })
@@ -52,18 +52,18 @@ test.runIf(isLong)('dragged and resized widgets keep their position after a relo
   await edit(page)
   const boxBefore = await boxOf(page, 'Cluster health')
   await drag(page, { x: boxBefore.x + 40, y: boxBefore.y + 20 }, { x: 420, y: 10 })
-  expect((await storedPosition(person, 'cluster-health'))?.x).toBeGreaterThanOrEqual(4)
+  expect((await readStoredPosition(person, 'cluster-health'))?.x).toBeGreaterThanOrEqual(4)
   await waitForSave(page)
   const movedBox = await boxOf(page, 'Cluster health')
   await drag(page, { x: movedBox.x + movedBox.width - 6, y: movedBox.y + movedBox.height - 6 }, { x: -80, y: 150 })
-  const position = await storedPosition(person, 'cluster-health')
+  const position = await readStoredPosition(person, 'cluster-health')
   expect(position).toMatchObject({ w: 3, h: 4 })
   await button(page, 'Done').click()
   const shownBox = await boxOf(page, 'Cluster health')
   await page.reload()
   await waitForPage(page)
   expect(await boxOf(page, 'Cluster health')).toEqual(shownBox)
-  expect(await storedPosition(person, 'cluster-health')).toEqual(position)
+  expect(await readStoredPosition(person, 'cluster-health')).toEqual(position)
 })
 
 test('numbers follow the period and show the change; clusters that never connected need attention', async ({
@@ -96,7 +96,7 @@ test.runIf(isLong)('the keyboard moves and resizes widgets and keeps the focus',
     ['Move up', { x: 1, y: 2 }],
   ] as const) {
     await button(group, name).press('Enter')
-    await expect.poll(() => storedPosition(person, 'recent-jobs')).toMatchObject(expected)
+    await expect.poll(() => readStoredPosition(person, 'recent-jobs')).toMatchObject(expected)
     expect(await button(group, name).evaluate((element: any) => element.matches(':focus'))).toBe(true)
   }
   const announcement = 'Recent jobs: column 2, row 3, 5 columns wide, 6 rows tall.'
@@ -107,13 +107,13 @@ test('a second tab that edits an outdated layout gets the current one', async ({
   const page = await open('/dashboard', { as: person })
   await edit(page)
   await button(page, 'Remove Modules').click()
-  await expect.poll(() => storedPosition(person, 'modules')).toBeUndefined()
+  await expect.poll(() => readStoredPosition(person, 'modules')).toBeUndefined()
   await waitForSave(page)
   const otherPage = await page.context().newPage()
   await otherPage.goto('/dashboard')
   await waitForPage(otherPage)
   await button(page, 'Remove Recent jobs').click()
-  await expect.poll(() => storedPosition(person, 'recent-jobs')).toBeUndefined()
+  await expect.poll(() => readStoredPosition(person, 'recent-jobs')).toBeUndefined()
 
   errorsOf(otherPage).allow(/^response 412 PATCH /)
   await edit(otherPage)
@@ -122,7 +122,7 @@ test('a second tab that edits an outdated layout gets the current one', async ({
   await widget(otherPage, 'Platform health').waitFor()
   await expect.poll(() => widget(otherPage, 'Recent jobs').count()).toBe(0)
   await button(otherPage, 'Remove Platform health').click()
-  await expect.poll(() => storedPosition(person, 'platform-health')).toBeUndefined()
+  await expect.poll(() => readStoredPosition(person, 'platform-health')).toBeUndefined()
 })
 
 test.runIf(isLong)('a layout that cannot be saved is reverted', async ({ open, person }) => {
@@ -179,7 +179,7 @@ test.runIf(isLong)('widgets are removed, added and reset; unknown widgets stay s
   await button(page, 'Add widgets').click()
   await button(page, 'Reset to default').click()
   await expect.poll(async () => (await storedLayout(person)).length).toBe(10)
-  expect(await storedPosition(person, unknownWidget.widgetId)).toEqual(unknownWidget)
+  expect(await readStoredPosition(person, unknownWidget.widgetId)).toEqual(unknownWidget)
 })
 
 test.runIf(isLong)('a narrow window stacks widgets in reading order', async ({ open, person }) => {

@@ -147,7 +147,7 @@ test('uninstalling removes the navigation entry and the page', async ({ api, ope
 })
 
 /** Requests may fail while functions are replaced. */
-const replacing = [/^response 50[0-9] /, /^failed GET /]
+const replacementErrors = [/^response 50[0-9] /, /^failed GET /]
 
 const release = (page: Page) => page.getByRole('region', { name: 'Release', exact: true })
 const history = (page: Page) => page.getByRole('region', { name: 'History' })
@@ -181,7 +181,7 @@ test('a check finds a release, and explains why another one cannot be applied', 
 test('an update needs confirmation while jobs run, and shows its progress after a reload', async ({ api, open }) => {
   const relay = await api.newRelay()
   const { jobId, leaseId } = await api.startJob(relay)
-  const page = await open('/settings/updates', { allow: [/^response 409 PUT/, ...replacing] })
+  const page = await open('/settings/updates', { allow: [/^response 409 PUT/, ...replacementErrors] })
   await button(page, 'Update to 9.1.0').click()
   const confirmation = dialog(page, 'Update the platform to 9.1.0?')
   await button(confirmation, 'Update').click()
@@ -242,7 +242,7 @@ test('a relay update shows its progress with names and reasons, stops by itself,
 })
 
 test('a rollback names its version', async ({ open }) => {
-  const page = await open('/settings/updates', { allow: replacing })
+  const page = await open('/settings/updates', { allow: replacementErrors })
   await button(page, /^Roll back to /).click()
   await button(dialog(page, /^Roll back to \d/), 'Roll back').click()
   const progress = page.getByRole('region', { name: /^Rollback to .* from 9\.1\.0/ })
@@ -253,7 +253,7 @@ test('a rollback names its version', async ({ open }) => {
 })
 
 test('an unreachable release registry shows the reason and the last result', async ({ platform, open }) => {
-  const page = await open('/settings/updates', { allow: [...replacing, /^console error: /, /^response 503 /] })
+  const page = await open('/settings/updates', { allow: [...replacementErrors, /^console error: /, /^response 503 /] })
   await release(page).getByText('Update available').waitFor()
   await platform.stop()
   await platform.restart({ PLAT_RELEASE_SOURCE: '127.0.0.1:9/platform/releases' })

@@ -250,11 +250,11 @@ test.runIf(isLong)('a sign-out during a renewal waits for it and leaves no sessi
   await mainLink(page, 'Clusters').first().click()
   await started.promise
   await signOut(page)
-  const pendingLocks = async () => {
+  const readPendingLocks = async () => {
     const { pending }: any = await page.evaluate('navigator.locks.query()')
     return pending.map(({ name }: any) => name)
   }
-  await expect.poll(pendingLocks).toContain('session')
+  await expect.poll(readPendingLocks).toContain('session')
   released.resolve()
   await heading(page, 'Sign in').waitFor()
   expect(events).toEqual(['renewed', 'signed out'])

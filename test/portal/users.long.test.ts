@@ -284,20 +284,20 @@ inTenant('an administrator limits the lifetime of API tokens and sets its defaul
 test('other sessions are listed and ended', async ({ open, api }) => {
   const { page, user } = await openAccount(api, open, 'sessions')
   const sessions = [user.tokens, await api.signIn(user), await api.signIn(user)]
-  const sessionCount = async () => (await page.getByRole('row').count()) - 1
+  const countSessions = async () => (await page.getByRole('row').count()) - 1
   await page.reload()
   await row(page, 'This session').waitFor()
-  await expect.poll(sessionCount).toBe(4)
+  await expect.poll(countSessions).toBe(4)
   expect(await row(page, 'This session').getByRole('button').count()).toBe(0)
   await button(page, /^End the session from/)
     .first()
     .click()
   await button(page, 'End').click()
-  await expect.poll(sessionCount).toBe(3)
+  await expect.poll(countSessions).toBe(3)
   await button(page, 'End all other sessions').click()
   await dialog(page).getByText('End 2 sessions?').waitFor()
   await button(page, 'End').click()
-  await expect.poll(sessionCount).toBe(1)
+  await expect.poll(countSessions).toBe(1)
   for (const tokens of sessions) await expectSessionEnded(api, tokens)
   expect(await button(page, 'End all other sessions').isDisabled()).toBe(true)
 })

@@ -6,10 +6,10 @@ import { test } from '../support/portal/test.ts'
 /** Stored payloads are displayed as plain text; a payload that executes is a page error. See also xss.long.test.ts. */
 
 test('lists, cluster pages, job pages and notifications show payloads as text', async ({ visit, api }) => {
-  const created = await Promise.all(texts.map((text) => hostileCluster(api, text)))
+  const createdClusters = await Promise.all(texts.map((text) => hostileCluster(api, text)))
   const page = await visit('/clusters')
   for (const text of texts) await page.getByRole('link', { name: text, exact: true }).first().waitFor()
-  for (const [index, { relay, jobId }] of created.entries()) {
+  for (const [index, { relay, jobId }] of createdClusters.entries()) {
     const text = texts[index] ?? ''
     await page.goto(`/clusters/${relay.clusterId}?tab=nodes`)
     await heading(page, text).waitFor()
@@ -20,6 +20,6 @@ test('lists, cluster pages, job pages and notifications show payloads as text', 
     }
   }
   await page.goto('/notifications')
-  await created[0]?.relay.goodbye()
+  await createdClusters[0]?.relay.goodbye()
   await page.getByText(`Cluster ${texts[0]} is offline`).waitFor()
 })

@@ -11,7 +11,7 @@ import { generateKeyPair } from '@platform/oci/signature/key'
 import { listFunctionNames } from '../../packages/local/src/function-files.ts'
 import { bundleAll } from '../../scripts/bundle.ts'
 import { artifactOf } from '../../scripts/release/artifact.ts'
-import { currentCommit } from '../../scripts/release/commit.ts'
+import { readCurrentCommit } from '../../scripts/release/commit.ts'
 import { packFunctions, replaceRelay, servedAssets } from '../../scripts/release/functions.ts'
 import { parseOptions } from '../../scripts/release/options.ts'
 import { zipOf } from '../../scripts/release/zip.ts'
@@ -70,9 +70,9 @@ test('option paths are relative to the folder in which npm was called', () => {
 
 test('the time of a release is that of the commit or SOURCE_DATE_EPOCH', async () => {
   const { stdout } = await run('git', ['log', '-1', '--format=%ct'], { cwd: root })
-  expect(Date.parse((await currentCommit({})).createdAt)).toBe(Number(stdout) * 1000)
-  expect((await currentCommit({ SOURCE_DATE_EPOCH: '0' })).createdAt).toBe('1970-01-01T00:00:00.000Z')
-  await expect(currentCommit({ SOURCE_DATE_EPOCH: 'yesterday' })).rejects.toThrow(/SOURCE_DATE_EPOCH/)
+  expect(Date.parse((await readCurrentCommit({})).createdAt)).toBe(Number(stdout) * 1000)
+  expect((await readCurrentCommit({ SOURCE_DATE_EPOCH: '0' })).createdAt).toBe('1970-01-01T00:00:00.000Z')
+  await expect(readCurrentCommit({ SOURCE_DATE_EPOCH: 'yesterday' })).rejects.toThrow(/SOURCE_DATE_EPOCH/)
 })
 
 const refusals: [line: string, code: number, message: RegExp][] = [

@@ -3,14 +3,14 @@ import { withinLimit } from '@platform/modules/time-limit'
 import { expect, test } from 'vitest'
 
 async function signalOf(work: (signal: AbortSignal) => Promise<void>, limitMs = 1000) {
-  const stopping = new AbortController()
+  const stopController = new AbortController()
   let workSignal: AbortSignal | undefined
-  const ending = withinLimit('The work', limitMs, [stopping.signal], (signal) => {
+  const ending = withinLimit('The work', limitMs, [stopController.signal], (signal) => {
     workSignal = signal
     return work(signal)
   })
   const outcome = await ending.catch(String)
-  return { workSignal: workSignal!, stopping, outcome }
+  return { workSignal: workSignal!, stopping: stopController, outcome }
 }
 
 test.each([

@@ -6,7 +6,7 @@ import { storeFaultsOf } from './support/emulators.ts'
 import { runJourneys } from './support/journeys.ts'
 import { isShort, seed } from './support/run.ts'
 
-const maximumLagMs = 3000
+const maxLagMs = 3000
 const changeIntervalMs = 700
 
 const shortSelection = ['users', 'clusters']
@@ -16,7 +16,7 @@ async function runWithLag(chooseLagMs?: () => number): Promise<boolean> {
   const environment = { PLAT_WEBHOOK_ALLOW: receivers }
   await using platform = await PlatformProcess.start(environment, { withFaults: true })
   const faults = await storeFaultsOf(platform)
-  await faults.set({ indexLagMs: maximumLagMs })
+  await faults.set({ indexLagMs: maxLagMs })
   const timer = chooseLagMs && setInterval(() => void faults.set({ indexLagMs: chooseLagMs() }), changeIntervalMs)
   const isPassed = await runJourneys(platform, { environment, ...(isShort && { only: shortSelection }) })
   clearInterval(timer)
@@ -29,5 +29,5 @@ test('the journeys pass while indexes lag by 3 seconds', async () => {
 
 test.skipIf(isShort)('the journeys pass while the lag of indexes changes', async () => {
   const random = seededRandom(seed)
-  expect(await runWithLag(() => [0, 500, maximumLagMs][Math.floor(random() * 3)] ?? 0)).toBe(true)
+  expect(await runWithLag(() => [0, 500, maxLagMs][Math.floor(random() * 3)] ?? 0)).toBe(true)
 })

@@ -12,7 +12,14 @@ import { enroll } from '@platform/core/relays/enrollment'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { assert, asyncProperty, integer, type Scheduler, scheduler as anySchedule } from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
-import { completionReport, jobCounters, inboxItems, runJob, scriptJob, dispatchedJob } from '../core/support/jobs.ts'
+import {
+  completionReport,
+  readJobCounters,
+  readInboxItems,
+  runJob,
+  scriptJob,
+  dispatchedJob,
+} from '../core/support/jobs.ts'
 import {
   administrator,
   adminToken,
@@ -24,7 +31,14 @@ import {
 } from '../support/fixtures.ts'
 import { claimAll } from './support/claims.ts'
 import { interleave } from './support/interleave.ts'
-import { countEvents, eventNames, isSetUpOnce, newSession, readTable, resetPlatform } from './support/platform-state.ts'
+import {
+  countEvents,
+  readEventNames,
+  isSetUpOnce,
+  newSession,
+  readTable,
+  resetPlatform,
+} from './support/platform-state.ts'
 import { amount, progressOf, seed } from './support/run.ts'
 
 beforeAll(bootstrapPlatform)
@@ -154,9 +168,9 @@ test('a job that is claimed twice and cancelled runs at most once and ends once'
     const tasks: (() => Promise<unknown>)[] = [run(0), cancel, run(3), cancel]
     successesOf(await interleave(scheduler, tasks.slice(0, count)), 'job_not_claimable', 'job_already_finished')
     expect(['Completed', 'Failed', 'Cancelled']).toContain((await Job.read(caller, jobId)).status)
-    expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
-    expect(await inboxItems(enrolled.cluster.id)).toEqual([])
-    const events = await eventNames(caller.organisationId)
+    expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
+    expect(await readInboxItems(enrolled.cluster.id)).toEqual([])
+    const events = await readEventNames(caller.organisationId)
     expect(events.filter((name) => name === 'job.started').length).toBeLessThanOrEqual(1)
     expect(events.filter((name) => /^job\.(completed|failed|cancelled)$/.test(name))).toHaveLength(1)
   }))

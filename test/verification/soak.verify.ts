@@ -86,7 +86,7 @@ const unexplainedErrors = (log: string): string[] =>
     .split('\n')
     .filter((line) => /"level":"error"|^\s+at |unhandled|uncaught|MaxListeners/i.test(line) && !faultLines.test(line))
 
-async function pendingRecords(platform: PlatformProcess): Promise<string[]> {
+async function readPendingRecords(platform: PlatformProcess): Promise<string[]> {
   const items = (await scan(platform)).filter(({ pk }) => pk?.S?.endsWith('#OUTBOX'))
   return items.map((item) => `${item['pk']?.S} ${item['sk']?.S}`)
 }
@@ -138,9 +138,9 @@ async function claimIdle({ platform, api, relay, targets }: Load, baseline: Samp
     () => undefined,
   )
   claimAtMost('additional files and sockets', Math.max(0, last.descriptors - baseline.descriptors), descriptorTolerance)
-  let pending = await pendingRecords(platform)
+  let pending = await readPendingRecords(platform)
   const isProcessed = async () => {
-    const current = await pendingRecords(platform)
+    const current = await readPendingRecords(platform)
     pending = pending.filter((record) => current.includes(record))
     return pending.length === 0
   }

@@ -38,14 +38,16 @@ export async function findClusters(api: Api, namesOrIds: readonly string[]): Pro
     if (matches.isComplete) break
   }
   // A new cluster may not be in the list yet, but can be read by id.
-  const found = namesOrIds.map((one) => matches.clusterOf(one) ?? (isId(one) ? clusterById(api, one) : undefined))
+  const foundClusters = namesOrIds.map(
+    (one) => matches.clusterOf(one) ?? (isId(one) ? clusterById(api, one) : undefined),
+  )
   const clusters = await Promise.all(
-    found.map(async (cluster, index) => (await cluster) ?? throwUnknownCluster(namesOrIds[index])),
+    foundClusters.map(async (cluster, index) => (await cluster) ?? throwUnknownCluster(namesOrIds[index])),
   )
   return [...new Map(clusters.map((cluster) => [cluster.id, cluster])).values()]
 }
 
-export const existingIds = async (api: Api, ids: readonly string[]): Promise<Set<string>> =>
+export const findExistingIds = async (api: Api, ids: readonly string[]): Promise<Set<string>> =>
   new Set((await readByIds(api, ids)).map(({ id }) => id))
 
 /** Returns the names of the clusters that still exist, by their ids. */
@@ -62,7 +64,7 @@ async function readByIds(api: Api, ids: readonly string[]): Promise<Cluster[]> {
 }
 
 /** Returns the names of clusters by id. Without the permission to read clusters, returns no names. */
-export async function clusterNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
+export async function readClusterNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
   try {
     return await namesOf(api, [...new Set(ids)])
   } catch (error) {

@@ -16,7 +16,7 @@ interface RateLimit {
 
 type Limiter = (principal: string) => RateLimitState
 
-const maximumBuckets = 10_000
+const maxBuckets = 10_000
 
 /**
  * Creates a limiter with one token bucket per principal and process. A bucket is stored as the time at which it is
@@ -48,7 +48,7 @@ export function createLimiter({ perMinute, burst }: RateLimit): Limiter {
 // Stores a bucket at the end of the map. If the map is full, removes the least recently used bucket.
 function storeBucket<Bucket>(buckets: Map<string, Bucket>, principal: string, bucket: Bucket): void {
   buckets.delete(principal)
-  if (buckets.size >= maximumBuckets) buckets.delete(buckets.keys().next().value ?? '')
+  if (buckets.size >= maxBuckets) buckets.delete(buckets.keys().next().value ?? '')
   buckets.set(principal, bucket)
 }
 

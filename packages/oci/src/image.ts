@@ -60,16 +60,19 @@ export async function readImage(
 ): Promise<Image | undefined> {
   const top = await client.manifest(repository, reference)
   if (top === undefined) return undefined
-  const selected = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
-  const manifest = selected.content
+  const selectedManifest = isIndex(top.content) ? await memberOf(client, repository, top.content, platform) : top
+  const manifest = selectedManifest.content
   if (isIndex(manifest) || !configTypes.has(manifest.config.mediaType) || manifest.layers.length > maxLayers) {
-    throw new RegistryError('invalid', `${repository}@${selected.descriptor.digest} is not an image.`)
+    throw new RegistryError('invalid', `${repository}@${selectedManifest.descriptor.digest} is not an image.`)
   }
   const config = parseConfig(await client.blob(repository, manifest.config, maxConfigBytes))
   if (config?.rootfs.diff_ids.length !== manifest.layers.length) {
-    throw new RegistryError('invalid', `The configuration of ${repository}@${selected.descriptor.digest} is broken.`)
+    throw new RegistryError(
+      'invalid',
+      `The configuration of ${repository}@${selectedManifest.descriptor.digest} is broken.`,
+    )
   }
-  const { digest } = selected.descriptor
+  const { digest } = selectedManifest.descriptor
   const labels = config.config.Labels ?? {}
   return { repository, digest, topDigest: top.descriptor.digest, manifest, config, labels }
 }

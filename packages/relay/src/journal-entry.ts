@@ -56,6 +56,6 @@ const requiredMembers = {
 } satisfies Record<JournalRecord['state'], string[]>
 
 function isRecord(value: JsonObject): value is JournalRecord {
-  const required: string[] | undefined = new Map(Object.entries(requiredMembers)).get(String(value.state))
-  return typeof value.jobId === 'string' && required !== undefined && required.every((name) => name in value)
+  const requiredNames: string[] | undefined = new Map(Object.entries(requiredMembers)).get(String(value.state))
+  return typeof value.jobId === 'string' && requiredNames !== undefined && requiredNames.every((name) => name in value)
 }

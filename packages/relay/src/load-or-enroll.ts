@@ -13,9 +13,10 @@ import type { Options } from './options.ts'
  */
 export async function loadOrEnroll(options: Options, clock: ServerClock, signal: AbortSignal): Promise<Identity> {
   const { stateFolder, token, displayName } = options
-  const stored = loadIdentity(stateFolder)
+  const storedIdentity = loadIdentity(stateFolder)
   // A key would create another cluster, so it never replaces a stored identity.
-  if (stored && (!token || token.isKey || token.id === stored.tokenId)) return resume(stored, options)
+  if (storedIdentity && (!token || token.isKey || token.id === storedIdentity.tokenId))
+    return resume(storedIdentity, options)
   if (!token)
     throw new FatalError(
       'usage',
@@ -25,7 +26,7 @@ export async function loadOrEnroll(options: Options, clock: ServerClock, signal:
   warnAboutHttp(options.server)
   const nodes = options.nodesFile ? readNodes(options.nodesFile) : localNodes()
   const identity = await enroll({ server: options.server, token, displayName, nodes, stateFolder, clock, signal })
-  storeIdentity(stateFolder, identity, stored)
+  storeIdentity(stateFolder, identity, storedIdentity)
   info(`Enrolled as ${identity.relayId} of cluster ${identity.clusterId}.`)
   return identity
 }

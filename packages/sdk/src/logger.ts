@@ -17,19 +17,26 @@ const levels = ['debug', 'info', 'warn', 'error'] as const
 /** Creates a logger for one category of a module. It writes to standard output. */
 export function loggerOf(module: { id: string; version: string }, category: string): Logger {
   const writerFor = (level: (typeof levels)[number]) => (message: string, fields?: LogFields) => {
-    const reserved = { time: isoNow(), level, message, category, module_id: module.id, module_version: module.version }
-    process.stdout.write(`${lineOf(reserved, fields)}\n`)
+    const reservedFields = {
+      time: isoNow(),
+      level,
+      message,
+      category,
+      module_id: module.id,
+      module_version: module.version,
+    }
+    process.stdout.write(`${lineOf(reservedFields, fields)}\n`)
   }
   return { debug: writerFor('debug'), info: writerFor('info'), warn: writerFor('warn'), error: writerFor('error') }
 }
 
 // Logging must never throw. If the fields cannot be serialised, the line contains the error in `unloggable`.
-function lineOf(reserved: LogFields, fields: LogFields = {}): string {
+function lineOf(reservedFields: LogFields, fields: LogFields = {}): string {
   try {
     // The reserved members come first in the line, and again last because fields must not overwrite them.
-    return escapeTerminal(JSON.stringify({ ...reserved, ...fields, ...reserved }, toJsonValue))
+    return escapeTerminal(JSON.stringify({ ...reservedFields, ...fields, ...reservedFields }, toJsonValue))
   } catch (error) {
-    return escapeTerminal(JSON.stringify({ ...reserved, unloggable: messageOf(error) }))
+    return escapeTerminal(JSON.stringify({ ...reservedFields, unloggable: messageOf(error) }))
   }
 }
 

@@ -170,10 +170,10 @@ async function runBatch(recorder: Recorder, accessToken: string, relays: readonl
   const clusterIds = relays.map(({ clusterId }) => clusterId)
   await recorder.request('jobs', batchRequest(accessToken, clusterIds), 'POST /jobs/batch, full')
   await recorder.deliverMessages()
-  const claimed: ClaimedJob[] = []
-  for (const relay of relays) claimed.push(await claim(recorder, relay))
+  const claimedJobs: ClaimedJob[] = []
+  for (const relay of relays) claimedJobs.push(await claim(recorder, relay))
   await recorder.deliverMessages()
-  for (const job of claimed) await complete(recorder, job)
+  for (const job of claimedJobs) await complete(recorder, job)
   await recorder.deliverMessages()
 }
 

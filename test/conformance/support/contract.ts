@@ -43,14 +43,14 @@ export class Contract {
     const { operationId, method, template, responses } = operation
     const entry = responses[response.status]
     if (entry === undefined) return [`${operationId} does not document the status ${response.status}`]
-    const documented = resolve<ResponseObject>(this.document, entry)
+    const documentedResponse = resolve<ResponseObject>(this.document, entry)
     const location = isReference(entry)
       ? entry.$ref
       : pointer('paths', template, method.toLowerCase(), 'responses', String(response.status))
     return [
-      ...this.#contentViolations(location, documented, response),
-      ...this.#documentedHeaderViolations(documented, response),
-      ...codeViolations(operationId, documented, response),
+      ...this.#contentViolations(location, documentedResponse, response),
+      ...this.#documentedHeaderViolations(documentedResponse, response),
+      ...codeViolations(operationId, documentedResponse, response),
     ]
   }
 

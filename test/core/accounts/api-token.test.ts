@@ -29,7 +29,7 @@ import {
 } from '../../support/fixtures.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { failCommands, runBefore } from '../support/interleaving.ts'
-import { drainOutbox, pendingRecords } from '../support/outbox.ts'
+import { drainOutbox, readPendingRecords } from '../support/outbox.ts'
 
 let platform: SignedInUser
 let tenant: SignedInUser
@@ -212,7 +212,7 @@ describe('revocation', () => {
     await ApiToken.remove(caller, first.id)
     await expectRejected(first.token)
     await expectError(ApiToken.remove(caller, first.id), 'token_not_found')
-    const records = (await pendingRecords(caller.organisationId)).filter(({ actor }) => actor.id === caller.userId)
+    const records = (await readPendingRecords(caller.organisationId)).filter(({ actor }) => actor.id === caller.userId)
     expect(new Set(records.map(({ audit }) => audit).filter((audit) => audit?.action.startsWith('token.')))).toEqual(
       new Set([
         { action: 'token.create', resource: first.id, detail: name },

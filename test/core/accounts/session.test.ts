@@ -32,7 +32,7 @@ import {
 import { isLong } from '../../support/long.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { readPendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 // Low limits keep the tests fast, because every attempt hashes a password.
@@ -64,7 +64,7 @@ function keysOf(refreshToken: string): { session: keys.Key; token: keys.Key } {
 }
 
 async function recordsOf({ caller: { organisationId, sessionId } }: SignedInUser) {
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   return records
     .filter(({ audit, events }) => audit?.resource === sessionId || events.some((event) => event.subject === sessionId))
     .map(({ audit, events, actor, address }) => ({ ...audit, events: events.map(({ name }) => name), actor, address }))
@@ -228,7 +228,7 @@ describe('signing in', () => {
     const user = await newUser()
     const { id, caller, username } = user
     await signOut({ ...caller, address: '203.0.113.7' })
-    const records = await pendingRecords(caller.organisationId)
+    const records = await readPendingRecords(caller.organisationId)
     const { sessionId } = caller
     expect(records.find(({ audit }) => audit?.resource === sessionId)?.events).toMatchObject([
       { name: 'user.signed_in', subject: id, data: { userId: id, username, sessionId } },

@@ -31,7 +31,7 @@ import {
   userRequest,
 } from '../../support/fixtures.ts'
 import { rounds } from '../../support/long.ts'
-import { auditEntries, drainOutbox } from '../support/outbox.ts'
+import { readAuditEntries, drainOutbox } from '../support/outbox.ts'
 
 let platform: SignedInUser
 let tenant: SignedInUser
@@ -46,9 +46,9 @@ const signInAs = (username: string, secret = password) => signIn({ username, pas
 describe('users', () => {
   test('have each role once and sign in with a name in any case', async () => {
     const request = userRequest(['Operator', 'Auditor', 'Operator'])
-    const created = await UserAdmin.create(tenant.caller, request)
+    const createdUser = await UserAdmin.create(tenant.caller, request)
     const permissions = permissionsOf(['Operator', 'Auditor'])
-    expect(created).toMatchObject({ roles: ['Operator', 'Auditor'], permissions })
+    expect(createdUser).toMatchObject({ roles: ['Operator', 'Auditor'], permissions })
     const caller = await verifyAccessToken((await signInAs(request.username.toUpperCase())).accessToken)
     expect([...caller.permissions]).toEqual(permissions)
   })
@@ -113,7 +113,7 @@ describe('users', () => {
     const changedUser = await UserAdmin.update(tenant.caller, user.id, { roles: ['Viewer'], email: 'new@example.com' })
     expect(await UserAdmin.update(tenant.caller, user.id, {})).toEqual(changedUser)
     await drainOutbox(tenant.caller.organisationId)
-    const entry = (await auditEntries(tenant.caller)).find(
+    const entry = (await readAuditEntries(tenant.caller)).find(
       ({ resource, action: name }) => resource === user.id && name === 'user.update',
     )
     expect(entry).toMatchObject({ detail: expect.stringContaining('@example.com → new@example.com') })
@@ -232,7 +232,7 @@ test('a platform administrator recovers an organisation without an administrator
   expect(codes.toSorted()).toEqual(['no error', 'organisation_has_users', 'organisation_has_users'])
   for (const each of [platform.caller, caller]) {
     await drainOutbox(each.organisationId)
-    const actions = (await auditEntries(each)).map(({ action }) => action)
+    const actions = (await readAuditEntries(each)).map(({ action }) => action)
     expect(actions.filter((action) => action === 'organisation.recover')).toHaveLength(1)
   }
   for (const each of [caller, viewer.caller]) {
@@ -253,7 +253,7 @@ test.each(['Viewer', 'OrgAdmin'] as const)('the operator resets the password of 
   const caller = await verifyAccessToken((await signInAs(username, reset.password)).accessToken)
   expect((await ApiToken.list(caller)).items).toEqual([])
   await drainOutbox(caller.organisationId)
-  expect((await auditEntries(tenant.caller)).map(({ action }) => action)).toContain('user.reset_password')
+  expect((await readAuditEntries(tenant.caller)).map(({ action }) => action)).toContain('user.reset_password')
   const { items } = await Notification.list(caller, { ...firstPage, unreadOnly: false })
   expect(items[0]).toMatchObject({ type: 'SecurityAlert', title: `The password of ${username} was reset` })
 })

@@ -11,7 +11,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { newCaller } from '../../support/fixtures.ts'
 import { isLong } from '../../support/long.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
-import { auditEffect, auditEntries, commitEffects, drainOutbox, writeOutboxRecords } from '../support/outbox.ts'
+import { auditEffect, readAuditEntries, commitEffects, drainOutbox, writeOutboxRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 const list = (caller: Caller, query: Partial<Audit.AuditQuery> = {}) =>
@@ -54,7 +54,7 @@ describe('an entry', () => {
     await commitEffects({ ...caller, address: 'a'.repeat(200) }, auditEffect(text, text, text))
     await drainOutbox(caller.organisationId)
     expect((await list(caller)).items[0]).toMatchObject({ seq: 1, resource: text.slice(0, 200).toWellFormed() })
-    expect(countVerifiedEntries(caller.organisationId, await auditEntries(caller))).toBe(1)
+    expect(countVerifiedEntries(caller.organisationId, await readAuditEntries(caller))).toBe(1)
   })
 
   test('has a later time than the previous entry, despite clock differences', async () => {
@@ -65,7 +65,7 @@ describe('an entry', () => {
       await drainOutbox(caller.organisationId)
     }
     shiftClock(60_000)
-    const times = (await auditEntries(caller)).map(({ at }) => Date.parse(at))
+    const times = (await readAuditEntries(caller)).map(({ at }) => Date.parse(at))
     expect(times).toEqual(times.toSorted((a, b) => a - b))
     expect(new Set(times).size).toBe(4)
     expect((await list(caller, { from: times[1]!, to: times[3]! })).items.map(({ seq }) => seq)).toEqual([3, 2])
@@ -79,7 +79,7 @@ describe('a trail of 130 entries', () => {
   })
 
   test('is filtered exactly by time', async () => {
-    const entries = await auditEntries(caller)
+    const entries = await readAuditEntries(caller)
     const times = entries.map(({ at }) => Date.parse(at))
     for (const [first, last] of [
       [1, 130],
@@ -151,7 +151,7 @@ test('combined filters return exactly the matching entries, on all pages', async
     shiftClock(1000)
   }
   await drainOutbox(ada.organisationId)
-  const entries = (await auditEntries(ada)).toReversed()
+  const entries = (await readAuditEntries(ada)).toReversed()
   const times = entries.map(({ at }) => Date.parse(at))
   const choices = {
     actor: [undefined, ada.userId, colleague.userId, 'system'],

@@ -15,7 +15,7 @@ import { ensureKeys } from '@platform/core/signing/keys'
 import { beforeAll, expect, test } from 'vitest'
 import { bootstrapPlatform, newCaller } from '../../support/fixtures.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { auditEffect, auditEntries, commitEffects, drainOutbox } from '../support/outbox.ts'
+import { auditEffect, readAuditEntries, commitEffects, drainOutbox } from '../support/outbox.ts'
 
 beforeAll(() => ensureKeys())
 
@@ -79,7 +79,7 @@ test('an export is recorded, and its last part has the checkpoint of its last en
   const { text, next, checkpoint } = await Audit.exportPage(caller, { format: 'ndjson', after: 0 })
   expect([text.trim().split('\n').length, next]).toEqual([2, undefined])
   await drainOutbox(caller.organisationId)
-  expect((await auditEntries(caller)).at(-1)).toMatchObject({
+  expect((await readAuditEntries(caller)).at(-1)).toMatchObject({
     action: 'audit.export',
     detail: 'Entries 1 to 2 as ndjson',
   })
@@ -111,7 +111,7 @@ test('the first denied call of a caller is recorded at once, and later ones are 
   for (let call = 0; call < 4; call++) await recordDenied(caller, 'POST /api/v1/clusters', denial)
   await flushCounted()
   await drainOutbox(caller.organisationId)
-  const entries = (await auditEntries(caller)).filter(({ action }) => action === 'access.denied')
+  const entries = (await readAuditEntries(caller)).filter(({ action }) => action === 'access.denied')
   expect(entries.map(({ detail }) => detail)).toEqual([
     'requires clusters:write; 1 call',
     'requires clusters:write; 3 calls',
@@ -127,7 +127,7 @@ test('denied calls of many tokens of one organisation do not keep those of other
   const counts = await Promise.all(
     [floodingCaller, otherCaller].map(async ({ organisationId }) => {
       await drainOutbox(organisationId)
-      return (await auditEntries({ organisationId })).filter(({ action }) => action === 'access.denied').length
+      return (await readAuditEntries({ organisationId })).filter(({ action }) => action === 'access.denied').length
     }),
   )
   expect(counts).toEqual([50, 1])
@@ -138,7 +138,7 @@ test('sign-ins with unknown names are counted without the names, in the trail of
   for (const address of ['192.0.2.1', '192.0.2.2']) countUnknownName(address, async () => organisationId)
   await flushCounted()
   await drainOutbox(organisationId)
-  const entries = await auditEntries({ organisationId })
+  const entries = await readAuditEntries({ organisationId })
   expect(entries).toMatchObject([{ detail: 'Unknown user name; 2 calls', address: '192.0.2.2' }])
 })
 

@@ -14,7 +14,7 @@ import { bootstrapPlatform, callerWithCluster, enrolledCluster } from '../../sup
 import { onStoreCall } from '../../support/store-calls.ts'
 import { messagesSentBy } from '../support/messages.ts'
 import { listNotifications, minuteMs } from '../support/notifications.ts'
-import { drainOutbox, pendingEvents } from '../support/outbox.ts'
+import { drainOutbox, readPendingEvents } from '../support/outbox.ts'
 
 beforeAll(async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -40,12 +40,12 @@ async function passMinutes(minutes: number): Promise<void> {
 }
 
 const statusesOf = async (caller: Caller) =>
-  (await pendingEvents(caller, 'cluster.status_changed')).map(({ data }) => data['status'])
-const alerts = async (caller: Caller) => {
+  (await readPendingEvents(caller, 'cluster.status_changed')).map(({ data }) => data['status'])
+const readAlerts = async (caller: Caller) => {
   await drainOutbox(caller.organisationId)
   return (await listNotifications(caller)).items.map(({ type, title, body, count }) => ({ type, title, body, count }))
 }
-const typesOf = async (caller: Caller) => (await alerts(caller)).map(({ type }) => type.replace('Cluster', ''))
+const typesOf = async (caller: Caller) => (await readAlerts(caller)).map(({ type }) => type.replace('Cluster', ''))
 
 test('the sweep of each minute plans five checks of clusters between two sweeps', async () => {
   const messages = await messagesSentBy(config.PLAT_QUEUE_EVENTS, sweepAndPlanChecks)
@@ -113,12 +113,12 @@ test.each([
   const { caller } = await callerWithCluster()
   await sweep()
   await passMinutes(3)
-  await alerts(caller)
+  await readAlerts(caller)
   const enrolled = await Promise.all(Array.from({ length: clusters }, () => enrolledCluster(caller)))
-  const countBefore = (await alerts(caller)).length
+  const countBefore = (await readAlerts(caller)).length
   await pass(130)
-  expect((await pendingEvents(caller, 'cluster.status_changed')).length).toBe(2 * clusters)
-  const newAlerts = (await alerts(caller)).slice(0, -countBefore)
+  expect((await readPendingEvents(caller, 'cluster.status_changed')).length).toBe(2 * clusters)
+  const newAlerts = (await readAlerts(caller)).slice(0, -countBefore)
   expect(newAlerts).toHaveLength(notifications)
   expect(newAlerts.map((alert) => alert.count)).toEqual(Array.from({ length: notifications }, () => count))
   if (count === undefined) return
@@ -145,12 +145,12 @@ test.each<[string, () => Promise<unknown>]>([
 ])('%s report many changes in one notification of each type', async (_, sweeps) => {
   const { caller } = await callerWithCluster()
   await passMinutes(3)
-  const countBefore = (await alerts(caller)).length
+  const countBefore = (await readAlerts(caller)).length
   await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
   await pass(120)
   advanceClock(10_000)
   await sweeps()
-  const titles = (await alerts(caller)).slice(0, -countBefore).map(({ title }) => title)
+  const titles = (await readAlerts(caller)).slice(0, -countBefore).map(({ title }) => title)
   expect(titles).toEqual(['24 clusters are offline', '24 clusters are degraded'])
 })
 
@@ -168,7 +168,7 @@ test('reports silent clusters whose checks were due only after many others were 
   await sweep()
   advanceClock(10_000)
   await sweep()
-  expect((await alerts(caller)).filter(({ title }) => title === '24 clusters are offline')).toHaveLength(2)
+  expect((await readAlerts(caller)).filter(({ title }) => title === '24 clusters are offline')).toHaveLength(2)
 })
 
 test('a sweep that stops while it reports many refused outages, and the next one, send one notification', async () => {
@@ -180,12 +180,12 @@ test('a sweep that stops while it reports many refused outages, and the next one
     for (const { request, heartbeat: report } of enrolled) await heartbeat(request(), report)
   }
   await passMinutes(3)
-  const countBefore = (await alerts(caller)).length
+  const countBefore = (await readAlerts(caller)).length
   advanceClock(13 * minuteMs)
   await interruptedSweep(/^Update/, 9)
   await sweep()
-  expect((await alerts(caller)).slice(0, -countBefore).filter(({ count }) => count === 24)).toHaveLength(1)
-  expect((await alerts(caller)).length).toBe(countBefore + 1)
+  expect((await readAlerts(caller)).slice(0, -countBefore).filter(({ count }) => count === 24)).toHaveLength(1)
+  expect((await readAlerts(caller)).length).toBe(countBefore + 1)
 })
 
 test('reports an outage that a cooldown refused when the cooldown ends, if the outage persists', async () => {
@@ -204,7 +204,7 @@ test('reports an outage that a cooldown refused when the cooldown ends, if the o
   expect(await typesOf(caller)).toHaveLength(3)
   await passMinutes(13)
   expect(await typesOf(caller)).toEqual(['Offline', 'Recovered', 'Offline', 'HealthDegraded'])
-  expect((await alerts(caller))[0]?.body).toMatch(/^Since 2\d{3}-/)
+  expect((await readAlerts(caller))[0]?.body).toMatch(/^Since 2\d{3}-/)
   await recover()
   await passMinutes(3)
   await recover()

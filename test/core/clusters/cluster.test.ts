@@ -41,7 +41,7 @@ import { dispatchedJob, runJob, scriptJob } from '../support/jobs.ts'
 import {
   commitEffects,
   drainOutbox,
-  pendingRecords,
+  readPendingRecords,
   statusChangedEffect,
   writeOutboxRecords,
 } from '../support/outbox.ts'
@@ -334,7 +334,7 @@ test('lists events, status changes, jobs and audit entries of one cluster, newes
 
 test('repeated projections create each entry once', async () => {
   const { caller, id, organisationId } = await registeredCluster()
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   await Promise.all([1, 2, 3].map(async () => timelineProjection.beforeCommit?.(organisationId, records)))
   await drainOutbox(organisationId)
   expect((await read(caller, id)).totalCount).toBe(2)
@@ -352,7 +352,7 @@ test('shows the newest 10,000 entries of the last 90 days', async () => {
   advanceClock(90 * 24 * 3_600_000 + 1000)
   expect(await read(caller, id)).toMatchObject({ items: [], totalCount: 0 })
   await writeOutboxRecords(caller, statusChanges(id, 20))
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   for (let copy = 0; copy < 510; copy += 30) {
     const copies = Array.from({ length: 30 }, (_, index) => records.map((record) => copyOf(record, copy + index)))
     await timelineProjection.beforeCommit?.(organisationId, copies.flat())

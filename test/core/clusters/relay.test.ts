@@ -36,7 +36,7 @@ import {
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { failCommands } from '../support/interleaving.ts'
 import { listNotifications } from '../support/notifications.ts'
-import { auditEntries, drainOutbox, pendingEvents, pendingRecords } from '../support/outbox.ts'
+import { readAuditEntries, drainOutbox, readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 
 const path = '/api/v1/relay/heartbeat'
 const body = Buffer.from('{"nodes":[]}')
@@ -225,8 +225,8 @@ const countByStatus = (caller: Caller) =>
 
 const tokenIdOf = (token: string): string => token.split('.')[0] ?? ''
 
-const newestRecord = async (organisationId: string): Promise<Partial<OutboxRecord>> =>
-  (await pendingRecords(organisationId)).toSorted((a, b) => (a.id < b.id ? -1 : 1)).at(-1) ?? {}
+const readNewestRecord = async (organisationId: string): Promise<Partial<OutboxRecord>> =>
+  (await readPendingRecords(organisationId)).toSorted((a, b) => (a.id < b.id ? -1 : 1)).at(-1) ?? {}
 
 test('enrollment makes the cluster Healthy, and commits events and an audit entry', async () => {
   const { caller, id, name, enrollmentToken } = await registration()
@@ -234,7 +234,7 @@ test('enrollment makes the cluster Healthy, and commits events and an audit entr
   const { relayId, clusterId, nodes, ...response } = await enroll(enrollRequest(enrollmentToken, ['a', 'b']), origin)
   expect([clusterId, nodes.map((node) => node.name), response.keys.keys.length]).toEqual([id, ['a', 'b'], 1])
   expect(await countByStatus(caller)).toEqual([0, 1])
-  const { audit, events, address } = await newestRecord(caller.organisationId)
+  const { audit, events, address } = await readNewestRecord(caller.organisationId)
   expect(audit).toEqual({ action: 'relay.enroll', resource: id, detail: `${relayId} on host` })
   expect(address).toBe(origin.address)
   expect(events).toMatchObject([
@@ -256,7 +256,7 @@ test('a second relay replaces the first one', async () => {
   const { cluster, relay } = enrolled
   const { enrollmentToken } = await issue(caller, cluster.id)
   const { relayId } = await enroll(enrollRequest(enrollmentToken, ['b']))
-  const { events } = await newestRecord(caller.organisationId)
+  const { events } = await readNewestRecord(caller.organisationId)
   const data = { clusterId: cluster.id, name: cluster.name, relayId }
   // There is no event about the status, which does not change.
   expect(events?.map((event) => [event.name, event.data])).toEqual([
@@ -297,7 +297,7 @@ test('issues an enrollment token only for a cluster of the organisation and revo
   const issuedToken = await issue(caller, id)
   expect(issuedToken.relayCommand).toContain(`PLAT_ENROLLMENT_TOKEN=${issuedToken.enrollmentToken} `)
   const tokenId = tokenIdOf(issuedToken.enrollmentToken)
-  const { audit } = await newestRecord(caller.organisationId)
+  const { audit } = await readNewestRecord(caller.organisationId)
   expect(audit).toEqual({ action: 'cluster.issue_enrollment_token', resource: id, detail: tokenId })
   expect(await get(keys.enrollment(tokenIdOf(enrollmentToken)))).toBeUndefined()
   // A token is valid for a day. The platform stores it for another week, to detect its reuse.
@@ -339,7 +339,7 @@ test('reports reuse of a token once per hour, with the address of its origin', a
       await expectError(enroll(enrollRequest(enrollmentToken), origin), 'enrollment_token_used')
       await drainOutbox(caller.organisationId)
     }
-    return (await auditEntries(caller)).filter(({ action }) => action === 'relay.refuse')
+    return (await readAuditEntries(caller)).filter(({ action }) => action === 'relay.refuse')
   }
   advanceClock(hourMs - (now() % hourMs))
   expect(await reportsAfterReuse()).toMatchObject([{ resource: id, ...origin }])
@@ -392,7 +392,7 @@ test.each([
   }
   const { relay } = await Cluster.read(caller, enrolled.cluster.id)
   expect(relay?.scriptsIsolated).toBe(!sequence.endsWith('A'))
-  const events = await pendingEvents(caller, 'relay.duplicate_detected')
+  const events = await readPendingEvents(caller, 'relay.duplicate_detected')
   expect(events).toHaveLength(alarms)
   await drainOutbox(caller.organisationId)
   expect((await listNotifications(caller)).items.filter(({ type }) => type === 'SecurityAlert')).toHaveLength(alarms)

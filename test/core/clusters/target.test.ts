@@ -21,8 +21,8 @@ import {
   requestErrorCode,
 } from '../../support/fixtures.ts'
 import { beforeCommand } from '../../support/store-calls.ts'
-import { jobRecords, runProjections, storeClusters, submitAndExpand } from '../support/batches.ts'
-import { auditEntries } from '../support/outbox.ts'
+import { readJobRecords, runProjections, storeClusters, submitAndExpand } from '../support/batches.ts'
+import { readAuditEntries } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -89,7 +89,7 @@ test('submits one job to each cluster of a target, unless their number changed o
     deliverWithinSeconds: 60,
   })
   expect([resolvedCount, jobIds.length]).toEqual([2, 2])
-  const jobs = await jobRecords(caller, jobIds)
+  const jobs = await readJobRecords(caller, jobIds)
   const { items } = await listClusters(caller, { page: 1, pageSize: 10, include: 'lastJob' })
   expect(items.map(({ lastJob }) => [lastJob?.id, lastJob?.status, lastJob?.title])).toEqual([
     [jobIds[0], 'Queued', 'Script'],
@@ -141,7 +141,7 @@ test('labels the clusters of a target, repeatably and together with other change
   expect((await Cluster.read(caller, id)).labels).toEqual({ env: 'prod', added: '1', 'platform/type': 'Hypervisor' })
   expect((await resolve(caller, { target: prod })).resolvedCount).toBe(200)
   await runProjections(caller)
-  const details = (await auditEntries(caller))
+  const details = (await readAuditEntries(caller))
     .filter(({ action }) => action === 'cluster.label')
     .map((entry) => entry.detail)
   expect(details).toContainEqual(expect.stringMatching(/^90 clusters \(clus_\w+, .* and 85 more\): env=prod, -old$/))

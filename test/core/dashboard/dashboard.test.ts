@@ -12,7 +12,7 @@ import { bucketAt, bucketMs, historyProjection } from '@platform/core/dashboard/
 import { writesWithCounts } from '@platform/core/outbox/run-projections'
 import { readHistory } from '@platform/core/dashboard/history'
 import { navigation } from '@platform/core/dashboard/navigation'
-import { portalSummary } from '@platform/core/dashboard/summary'
+import { readPortalSummary } from '@platform/core/dashboard/summary'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, get, patch, query, remove, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
@@ -48,10 +48,10 @@ import {
   jobFailedEffect,
   listNotifications,
   minuteMs,
-  notificationIds,
+  readNotificationIds,
   organisationWithUsers,
 } from '../support/notifications.ts'
-import { countsOf, drainOutbox, pendingRecords } from '../support/outbox.ts'
+import { countsOf, drainOutbox, readPendingRecords } from '../support/outbox.ts'
 import { clearUpdates, storeUpdateState } from '../support/updates.ts'
 
 beforeAll(bootstrapPlatform)
@@ -59,7 +59,7 @@ beforeAll(bootstrapPlatform)
 /** Returns the summary after the cached modules have expired. */
 function freshSummary(caller: Caller): Promise<PortalSummary> {
   advanceClock(500)
-  return portalSummary(caller)
+  return readPortalSummary(caller)
 }
 
 const page = { page: 1, pageSize: 1 }
@@ -166,7 +166,7 @@ test('counts unread notifications like their list, at once after any change', as
   await expectUnread(0)
   await failJobs(3)
   await expectUnread(3)
-  await markRead(operator, { ids: (await notificationIds(operator)).slice(0, 1) })
+  await markRead(operator, { ids: (await readNotificationIds(operator)).slice(0, 1) })
   await expectUnread(2)
   await failJobs(1)
   await expectUnread(3)
@@ -234,7 +234,7 @@ const navSlot = (id: string, fields: object = {}) => ({
 
 const entriesFor = async (role: string) => (await navigation(await newCaller(undefined, role))).items
 const builtInsFor = async (role: string) => (await entriesFor(role)).filter(({ source }) => source === 'platform')
-const builtInIds = async (role: string) => (await builtInsFor(role)).map(({ id }) => id)
+const readBuiltInIds = async (role: string) => (await builtInsFor(role)).map(({ id }) => id)
 
 const viewerIds = ['dashboard', 'account', 'clusters', 'nodes', 'jobs', 'modules', 'notifications', 'health']
 const adminIds = [...viewerIds, 'users', 'webhooks', 'audit']
@@ -244,11 +244,11 @@ test.each([
   ['OrgAdmin', adminIds],
   ['PlatformAdmin', [...adminIds, 'identity', 'organisations', 'updates']],
 ])('%s has the permitted built-in entries', async (role, ids) => {
-  expect((await builtInIds(role)).toSorted()).toEqual(ids.toSorted())
+  expect((await readBuiltInIds(role)).toSorted()).toEqual(ids.toSorted())
 })
 
 test('built-in entries have an order from 0 to 50, existing icons and unique routes', async () => {
-  expect(await builtInIds('Unknown')).toEqual(['account', 'dashboard', 'notifications', 'health'])
+  expect(await readBuiltInIds('Unknown')).toEqual(['account', 'dashboard', 'notifications', 'health'])
   const entries = await builtInsFor('PlatformAdmin')
   for (const { order, icon } of entries) {
     expect(order).toBeGreaterThanOrEqual(0)
@@ -288,12 +288,13 @@ const noJobs = { submitted: 0, completed: 0, failed: 0, cancelled: 0 }
 const advanceBuckets = (count = 1): void => advanceClock(bucketAt(now()) + count * bucketMs + bucketMs / 2 - now())
 
 const readPoints = async (caller: Caller, hours = 24) => (await readHistory(caller, hours)).points
-const clusterCounts = async (caller: Caller, hours?: number) =>
+const readClusterCounts = async (caller: Caller, hours?: number) =>
   (await readPoints(caller, hours)).map(({ clusters }) => clusters?.byStatus)
-const jobCounts = async (caller: Caller, hours?: number) => (await readPoints(caller, hours)).map(({ jobs }) => jobs)
+const readJobCounts = async (caller: Caller, hours?: number) =>
+  (await readPoints(caller, hours)).map(({ jobs }) => jobs)
 const register = (caller: Caller, name: string) => Cluster.register(caller, { name, type: 'Hypervisor' })
 const project = async (organisationId: string) =>
-  historyProjection.beforeCommit?.(organisationId, await pendingRecords(organisationId))
+  historyProjection.beforeCommit?.(organisationId, await readPendingRecords(organisationId))
 
 async function callerWithEmptyOutbox() {
   const { caller, enrolled } = await callerWithCluster()
@@ -345,7 +346,7 @@ test('each interval has the cluster counts at its end, and the last one the curr
     finalCounts,
     { ...finalCounts, Pending: 2 },
   ]
-  expect(await clusterCounts(caller, 2)).toEqual(expected)
+  expect(await readClusterCounts(caller, 2)).toEqual(expected)
 })
 
 test('a snapshot stays valid until the next one and expires only after it', async () => {
@@ -357,7 +358,7 @@ test('a snapshot stays valid until the next one and expires only after it', asyn
   await drainOutbox(organisationId)
   expect((await get(firstKey))?.['ttl']).toBeUndefined()
   advanceClock(60 * 24 * hourMs)
-  expect(new Set((await clusterCounts(caller, 720)).map((counts) => counts?.Pending))).toEqual(new Set([1]))
+  expect(new Set((await readClusterCounts(caller, 720)).map((counts) => counts?.Pending))).toEqual(new Set([1]))
   const secondKey = keys.clusterHistory(organisationId, bucketAt(now()))
   await register(await newCaller(organisationId), 'two')
   await drainOutbox(organisationId)
@@ -385,7 +386,7 @@ test('repeated and reordered projections write the same snapshot', async () => {
   const { organisationId } = caller
   advanceBuckets()
   for (const name of ['one', 'two', 'three']) await register(caller, name)
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   for (const record of [...records, ...records.toReversed()])
     await historyProjection.beforeCommit?.(organisationId, [record])
   const { items } = await query({ pk: keys.clusterHistory(organisationId, 0).pk })
@@ -406,7 +407,7 @@ test('counts jobs once, in the intervals of their submission and end', async () 
   await drainOutbox(caller.organisationId)
   await drainOutbox(caller.organisationId)
   const endedCounts = { submitted: 0, completed: 1, failed: 1, cancelled: 1 }
-  expect(await jobCounts(caller, 1)).toEqual([{ ...noJobs, submitted: 4 }, noJobs, endedCounts, noJobs])
+  expect(await readJobCounts(caller, 1)).toEqual([{ ...noJobs, submitted: 4 }, noJobs, endedCounts, noJobs])
 })
 
 test('counts the jobs of the range before and the clusters at its end', async () => {
@@ -433,19 +434,19 @@ test('counts purged jobs', async () => {
   await sweep()
   await drainOutbox(organisationId)
   expect(await get(keys.organisationCounts(organisationId))).toMatchObject({ Completed: 0 })
-  expect((await jobCounts(caller, 1)).slice(-2)).toEqual([{ ...noJobs, submitted: 1, completed: 1 }, noJobs])
+  expect((await readJobCounts(caller, 1)).slice(-2)).toEqual([{ ...noJobs, submitted: 1, completed: 1 }, noJobs])
 })
 
 test('a failed projection transaction counts no job', async () => {
   const { caller, enrolled, organisationId } = await callerWithEmptyOutbox()
   await dispatchedJob(caller, enrolled)
   const outbox = { organisationId, counts: await countsOf(organisationId), projectedIds: [] }
-  const writes = writesWithCounts(outbox, await pendingRecords(organisationId), [historyProjection])
+  const writes = writesWithCounts(outbox, await readPendingRecords(organisationId), [historyProjection])
   expect(writes).toHaveLength(1)
   const failingWrite = patch(keys.outbox(organisationId, 'missing'), { set: { x: 1 } })
   expect(await transact([...writes, failingWrite])).toBeDefined()
   await drainOutbox(organisationId)
-  expect((await jobCounts(caller, 1)).at(-1)).toEqual({ ...noJobs, submitted: 1 })
+  expect((await readJobCounts(caller, 1)).at(-1)).toEqual({ ...noJobs, submitted: 1 })
 })
 
 test('a longer interval sums the jobs of its buckets and uses their last snapshot', async () => {

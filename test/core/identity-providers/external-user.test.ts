@@ -37,7 +37,7 @@ import {
 } from '../../support/fixtures.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
-import { pendingEvents, pendingRecords } from '../support/outbox.ts'
+import { readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 import {
   callerOfTokens,
   externalIdentity,
@@ -72,7 +72,7 @@ async function userOf(identity: ExternalIdentity, provider = idp) {
   return user
 }
 const recordsOf = async (userId: string) =>
-  (await pendingRecords(caller.organisationId)).filter(
+  (await readPendingRecords(caller.organisationId)).filter(
     ({ audit, events }) => audit?.resource === userId || events.some(({ subject }) => subject === userId),
   )
 const actionsOf = async (userId: string) =>
@@ -144,11 +144,13 @@ test('keeps the roles if the list of groups is incomplete, and says so', async (
   for (const tokens of [await signInAs(identityWithoutGroups), await openExternalSession(reference, newOrigin(), [])]) {
     expect(tokens.notice).toMatch(/roles were not updated/)
     const { sessionId } = await callerOfTokens(tokens)
-    const openRecord = (await pendingRecords(caller.organisationId)).find(({ audit }) => audit?.resource === sessionId)
+    const openRecord = (await readPendingRecords(caller.organisationId)).find(
+      ({ audit }) => audit?.resource === sessionId,
+    )
     expect(openRecord?.audit?.detail).toMatch(/list of groups was incomplete/)
   }
   expect(await find(caller.organisationId, id)).toMatchObject({ roles: ['Operator'], version: 1 })
-  const [report, ...others] = await pendingEvents(caller, 'identity.provider_failed')
+  const [report, ...others] = await readPendingEvents(caller, 'identity.provider_failed')
   expect(report?.data).toMatchObject({ problem: 'groups_incomplete', detail: expect.stringContaining('500 groups') })
   expect(others).toEqual([])
 })
@@ -315,7 +317,7 @@ test('a suspension ends sessions that were opened since the last one, and sign-i
   const tokens = await signInAs(identity)
   for (const _ of [1, 2]) await suspend(organisationId, id, 'test')
   await expectError(refresh(tokens), 'invalid_refresh_token')
-  const events = await pendingEvents({ organisationId }, 'user.suspended')
+  const events = await readPendingEvents({ organisationId }, 'user.suspended')
   expect(events.filter(({ subject }) => subject === id)).toHaveLength(2)
 })
 
@@ -390,7 +392,7 @@ describe('the rights of external users', () => {
     await disable()
     await expectError(refresh(next), 'invalid_refresh_token')
     const { sessionId } = await callerOfTokens(next)
-    const audits = (await pendingRecords(caller.organisationId)).map(({ audit }) => audit)
+    const audits = (await readPendingRecords(caller.organisationId)).map(({ audit }) => audit)
     const actions = audits.flatMap((audit) => (audit?.resource === sessionId ? audit.action : []))
     expect(actions).toContain('session.revoke')
     expect(await countStoreCalls(() => refresh(localUser))).toBe(3)

@@ -34,9 +34,9 @@ import {
   oidc,
   openSource,
   secretInUse,
-  secretNames,
+  listSecretNames,
 } from '../support/identity.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { readPendingRecords } from '../support/outbox.ts'
 
 const admin = () => newCaller(undefined, 'PlatformAdmin')
 
@@ -153,13 +153,13 @@ test('treats spellings of one directory URL as one provider', async () => {
 test('keeps an omitted secret, replaces a new one and deletes the old one', async () => {
   const caller = await admin()
   const { id } = await configure(caller, oidc)
-  const firstNames = await secretNames(id)
+  const firstNames = await listSecretNames(id)
   const recordBefore = await recordOf(id)
   await configure(caller, { ...withoutSecret, displayName: 'Acme' })
-  expect([await secretInUse(id), await secretNames(id)]).toEqual(['first secret', firstNames])
+  expect([await secretInUse(id), await listSecretNames(id)]).toEqual(['first secret', firstNames])
   await configure(caller, { ...oidc, clientSecret: 'second secret' })
   expect(await secretInUse(id)).toBe('second secret')
-  expect(await secretNames(id)).toEqual([(await recordOf(id)).secretName])
+  expect(await listSecretNames(id)).toEqual([(await recordOf(id)).secretName])
   // A reader with an outdated record gets the new secret.
   expect(await secretOf(recordBefore)).toEqual({ clientSecret: 'second secret' })
   await Providers.remove(caller, id)
@@ -196,7 +196,7 @@ test('audits and announces changes of providers', async () => {
   const { id } = await configure(caller, { ...oidc, displayName: 'Acme' })
   await configure(caller, { ...oidc, clientSecret: 'second', enabled: false })
   await Providers.remove(caller, id)
-  const records = (await pendingRecords(caller.organisationId)).map(({ audit, events }) => [
+  const records = (await readPendingRecords(caller.organisationId)).map(({ audit, events }) => [
     `${audit?.action} ${audit?.detail}`,
     ...events.map(({ name }) => name),
   ])
@@ -216,7 +216,7 @@ test('removes a provider with its secret and gives it the same id when added aga
   const { id } = await configure(caller, oidc)
   await Providers.remove(caller, id)
   expect(await findProvider(id)).toBeUndefined()
-  expect(await secretNames(id)).toEqual([])
+  expect(await listSecretNames(id)).toEqual([])
   await expectError(Providers.remove(caller, id), 'identity_provider_not_found')
   expect((await configure(caller, oidc)).id).toBe(id)
 })
@@ -307,11 +307,11 @@ async function expectNoOrphans(id: string): Promise<void> {
   advanceClock(11 * 60_000)
   await sweep()
   const record = await findProvider(id)
-  expect(await secretNames(id)).toEqual(record === undefined ? [] : [record.secretName])
+  expect(await listSecretNames(id)).toEqual(record === undefined ? [] : [record.secretName])
   expect(await orphanMarkers()).toEqual([])
 }
 
-const providerCount = async ({ organisationId }: { organisationId: string }) =>
+const readProviderCount = async ({ organisationId }: { organisationId: string }) =>
   (await get(keys.identityProviderCount(organisationId)))?.['count']
 
 test.each(['before', 'after'] as const)(
@@ -325,7 +325,7 @@ test.each(['before', 'after'] as const)(
       const { id } = storedProvider ?? (await configure(caller, oidc))
       expect(await secretInUse(id)).toBe('first secret')
       await expectNoOrphans(id)
-      expect(await providerCount(caller)).toBe(1)
+      expect(await readProviderCount(caller)).toBe(1)
       crashes += Number(isCrashed)
     }
     expect(crashes).toBeGreaterThanOrEqual(5)
@@ -356,7 +356,7 @@ test.each(['before', 'after'] as const)(
       expect(await secretInUse(id)).toBe(isStored ? 'first secret' : undefined)
       outcomes.add(isStored)
       await expectNoOrphans(id)
-      expect(await providerCount(caller)).toBe(Number(isStored))
+      expect(await readProviderCount(caller)).toBe(Number(isStored))
     }
     expect(outcomes.size).toBe(2)
   },
@@ -365,9 +365,9 @@ test.each(['before', 'after'] as const)(
 test('does not sweep a new secret', async () => {
   const { caller, id } = await configured()
   await crashAtCall(5, 'before', () => configure(caller, changeRequest), onSecretCall)
-  expect(await secretNames(id)).toHaveLength(2)
+  expect(await listSecretNames(id)).toHaveLength(2)
   await sweep()
-  expect(await secretNames(id)).toHaveLength(2)
+  expect(await listSecretNames(id)).toHaveLength(2)
   await expectNoOrphans(id)
 })
 
@@ -399,6 +399,6 @@ test('stores one provider with one secret among concurrent changes', async () =>
   expect(others).toEqual([])
   expect(secrets).toContain(await secretInUse(id))
   const record = await findProvider(id)
-  expect(await secretNames(id)).toEqual([record?.secretName])
+  expect(await listSecretNames(id)).toEqual([record?.secretName])
   expect(record?.revision).toBe(8)
 })

@@ -19,27 +19,27 @@ import { runBefore } from '../support/interleaving.ts'
 import {
   completionReport,
   dispatchedJob,
-  jobCounters,
+  readJobCounters,
   outputChunk,
   runningJob,
   scriptJob,
   waitingJob,
 } from '../support/jobs.ts'
-import { pendingEvents, pendingRecords } from '../support/outbox.ts'
+import { readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
 
-const auditActions = async ({ organisationId }: Caller, jobId: string) =>
-  (await pendingRecords(organisationId)).flatMap(({ audit }) => (audit?.resource === jobId ? [audit.action] : []))
+const readAuditActions = async ({ organisationId }: Caller, jobId: string) =>
+  (await readPendingRecords(organisationId)).flatMap(({ audit }) => (audit?.resource === jobId ? [audit.action] : []))
 
 test('a cancelled job leaves the inbox and the due index', async () => {
   const { caller, enrolled, jobId, key } = await waitingJob()
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
+  expect(await readJobCounters(caller, enrolled)).toEqual([1, 1])
   await Job.cancel(caller, jobId)
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
   expect(await get(key)).not.toHaveProperty('duepk')
-  expect(await auditActions(caller, jobId)).toEqual(['job.submit', 'job.cancel'])
+  expect(await readAuditActions(caller, jobId)).toEqual(['job.submit', 'job.cancel'])
 })
 
 test('a job that the platform ends has no audit entry of its end', async () => {
@@ -48,7 +48,7 @@ test('a job that the platform ends has no audit entry of its end', async () => {
   const end = { status: 'Failed', statusReason: 'delivery_timeout' } as const
   expect(await finishQueued(system(caller.organisationId), [job], end)).toBe(true)
   expect(await finishQueued(system(caller.organisationId), [job], end)).toBe(false)
-  expect(await auditActions(caller, jobId)).toEqual(['job.submit'])
+  expect(await readAuditActions(caller, jobId)).toEqual(['job.submit'])
   expect(await Job.read(caller, jobId)).toMatchObject(end)
 })
 
@@ -70,7 +70,7 @@ test('requests cancellation of a running job once', async () => {
   expect(dueInMs).toBeLessThanOrEqual(60_000)
   const repeat = async () => expect(await Job.cancel(caller, jobId)).toMatchObject({ cancelRequestedAt })
   expect(await maxConcurrentTransactions(repeat)).toBe(0)
-  expect(await auditActions(caller, jobId)).toEqual(['job.submit', 'job.cancel'])
+  expect(await readAuditActions(caller, jobId)).toEqual(['job.submit', 'job.cancel'])
 })
 
 test('requests cancellation of a job that is claimed concurrently', async () => {
@@ -79,7 +79,7 @@ test('requests cancellation of a job that is claimed concurrently', async () => 
   expect(await Job.cancel(caller, jobId)).toMatchObject({ status: 'Running', cancelRequestedAt: expect.any(String) })
   const response = await heartbeat(enrolled.request(), { ...enrolled.heartbeat, running: [jobId] })
   expect(response.cancel).toEqual([jobId])
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
 test('rejects cancelling a job that ends concurrently', async () => {
@@ -90,7 +90,7 @@ test('rejects cancelling a job that ends concurrently', async () => {
   const job = await Job.read(caller, jobId)
   expect(job).toMatchObject({ status: 'Completed' })
   expect(job).not.toHaveProperty('cancelRequestedAt')
-  expect(await auditActions(caller, jobId)).toEqual(['job.submit'])
+  expect(await readAuditActions(caller, jobId)).toEqual(['job.submit'])
 })
 
 test('a cancellation fails after five conflicting changes and leaves the job unchanged', async () => {
@@ -146,10 +146,10 @@ test.each([
   const responses = [complete(enrolled.request(), jobId, report), complete(enrolled.request(), jobId, report)]
   for (const response of await Promise.all(responses)) expect(response).toEqual({ jobId, status })
   expect(await Job.read(caller, jobId)).toMatchObject({ status, statusReason, result: { exitCode } })
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
   await expectError(Job.cancel(caller, jobId), 'job_already_finished')
   expect(await get(key)).not.toHaveProperty('duepk')
-  expect(await pendingEvents(caller, 'job.failed')).toMatchObject([
+  expect(await readPendingEvents(caller, 'job.failed')).toMatchObject([
     { subject: jobId, data: { jobId, previousStatus: 'Running', statusReason, exitCode } },
   ])
 })
@@ -176,7 +176,7 @@ test('rejects a completion whose lease changes concurrently', async () => {
   const { caller, enrolled, jobId, leaseId, key } = await runningJob()
   runBefore(/^TransactWrite/, () => update(key, { set: { leaseId: newId('lease') } }))
   await expectError(complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)), 'lease_not_held')
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
 test('a replayed request about a job changes nothing', async () => {
@@ -190,7 +190,7 @@ test('a replayed request about a job changes nothing', async () => {
   await expectError(append(request, jobId, chunk), 'job_already_finished')
   await expectError(claim(request, jobId, undefined), 'job_not_claimable')
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed', result: { output: 'x' } })
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
 test('the result includes output that arrives during completion', async () => {

@@ -31,15 +31,15 @@ import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import {
   dispatchedJob,
-  inboxItems,
-  jobCounters,
+  readInboxItems,
+  readJobCounters,
   runJob,
   runningJob,
   scriptJob,
   storeJob,
   waitingJob,
 } from '../support/jobs.ts'
-import { pendingEvents, pendingRecords } from '../support/outbox.ts'
+import { readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -49,7 +49,7 @@ test('lists the first waiting jobs in the record of the cluster, and the others 
   const jobIds: string[] = []
   while (jobIds.length < 8) jobIds.push(await dispatchedJob(caller, enrolled))
   const cluster = async () => (await Cluster.find(caller.organisationId, enrolled.cluster.id)) ?? expect.fail()
-  expect([[...(await cluster()).listedJobs].toSorted(), await inboxItems(enrolled.cluster.id)]).toEqual([
+  expect([[...(await cluster()).listedJobs].toSorted(), await readInboxItems(enrolled.cluster.id)]).toEqual([
     jobIds.slice(0, 6),
     jobIds.slice(6),
   ])
@@ -58,10 +58,10 @@ test('lists the first waiting jobs in the record of the cluster, and the others 
   // The new job comes after an older one that waits in the inbox.
   jobIds.push(await dispatchedJob(caller, enrolled))
   expect(await waitingIn(await cluster(), 7)).toEqual([...jobIds.slice(1, 7), jobIds[8]])
-  expect(await jobCounters(caller, enrolled)).toEqual([8, 7])
+  expect(await readJobCounters(caller, enrolled)).toEqual([8, 7])
   for (const jobId of (await waitingIn(await cluster(), 9)).toReversed()) await Job.cancel(caller, jobId)
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
-  expect(await inboxItems(enrolled.cluster.id)).toEqual([])
+  expect(await readJobCounters(caller, enrolled)).toEqual([1, 0])
+  expect(await readInboxItems(enrolled.cluster.id)).toEqual([])
 })
 
 test('a claim leases the job for ten minutes and returns a statement about job, cluster and payload', async () => {
@@ -89,7 +89,7 @@ test('a claim leases the job for ten minutes and returns a statement about job, 
   const firstCheckMs = keys.dueMsOf(String((await get(key))?.['duesk']))
   expect(firstCheckMs).toBe(firstCheckOf(await record(), (await record()).createdAtMs))
   expect(firstCheckMs).toBeLessThanOrEqual(nextCheckWhileRunning(await record(), 0))
-  expect(await inboxItems(enrolled.cluster.id)).toEqual([])
+  expect(await readInboxItems(enrolled.cluster.id)).toEqual([])
 })
 
 test('the start of a claimed job has an event and a status transition', async () => {
@@ -97,8 +97,8 @@ test('the start of a claimed job has an event and a status transition', async ()
   await claim(enrolled.request(), jobId, undefined)
   await recordStart(await record())
   const data = { jobId, clusterId: enrolled.cluster.id, relayId: enrolled.relay.relayId, type: 'InvokeScript' }
-  expect(await pendingEvents(caller, 'job.started')).toMatchObject([{ subject: jobId, data }])
-  const records = await pendingRecords(caller.organisationId)
+  expect(await readPendingEvents(caller, 'job.started')).toMatchObject([{ subject: jobId, data }])
+  const records = await readPendingRecords(caller.organisationId)
   const transitions = records.flatMap((record) => record.transitions).map(({ from, to }) => [from, to])
   expect(transitions).toEqual([
     [undefined, 'Queued'],
@@ -118,7 +118,7 @@ test('one of several concurrent claims succeeds, and may be repeated with its ke
   expect(second).toMatchObject({ leaseId, payload, leaseExpiresAt })
   expect(payload).toEqual({ script: 'echo hello' })
   for (const other of ['other', '', undefined]) await expectError(claimWith(other), 'job_not_claimable')
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
 test('a relay that does not know the statement key claims no job, but may repeat a claim', async () => {
@@ -139,7 +139,7 @@ test.each([
   await claim(enrolled.request(), jobId, 'key')
   await update(key, change)
   await expectError(claim(enrolled.request(), jobId, 'key'), 'job_not_claimable')
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([1, 0])
 })
 
 test.each([
@@ -244,7 +244,7 @@ test.each([
 ])('rejects a job with %s without a change', async (_, change, code) => {
   const { caller, enrolled } = await callerWithCluster()
   await expectError(Job.submit(caller, { ...scriptJob(enrolled.cluster.id), ...change }), code)
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
 const kibibytes256 = 262_144
@@ -302,8 +302,8 @@ test('submission stores the response, audit entry and event, and enqueues one me
   expect(response).toEqual({ id: jobId, clusterId, type: 'InvokeScript', status: 'Queued', createdAt })
   expect(await findStoredResponse(caller, idempotency)).toEqual({ status: 202, body: response })
   expect([...((await Cluster.find(organisationId, clusterId))?.listedJobs ?? [])]).toEqual([jobId])
-  expect(await jobCounters(caller, enrolled)).toEqual([1, 1])
-  const record = (await pendingRecords(organisationId)).find(({ audit }) => audit?.resource === jobId)
+  expect(await readJobCounters(caller, enrolled)).toEqual([1, 1])
+  const record = (await readPendingRecords(organisationId)).find(({ audit }) => audit?.resource === jobId)
   expect(record?.audit).toMatchObject({
     action: 'job.submit',
     detail: expect.stringMatching(`^${clusterId}, script SHA-256 \\w{64} `),

@@ -42,19 +42,19 @@ async function createOperation(caller: Caller, index: number): Promise<ExpectedJ
 
 async function createJobs(caller: Caller, clusters: readonly EnrolledCluster[]) {
   const clusterIds = clusters.map(({ cluster }) => cluster.id)
-  const created: { id: string; batchId: string | undefined; enrolled: EnrolledCluster }[] = []
+  const createdJobs: { id: string; batchId: string | undefined; enrolled: EnrolledCluster }[] = []
   const batchIds: string[] = []
   const jobs: ExpectedJob[] = []
   for (let round = 0; round < 6; round++) {
     jobs.push(await createOperation(caller, round))
     const enrolled = clusters[round % clusters.length]!
-    created.push({ id: await dispatchedJob(caller, enrolled), batchId: undefined, enrolled })
+    createdJobs.push({ id: await dispatchedJob(caller, enrolled), batchId: undefined, enrolled })
     if (round % 2 === 1) continue
     const { batchId, jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters(clusterIds, 7) })
     batchIds.push(batchId)
-    created.push(...jobIds.map((id, index) => ({ id, batchId, enrolled: clusters[index % clusters.length]! })))
+    createdJobs.push(...jobIds.map((id, index) => ({ id, batchId, enrolled: clusters[index % clusters.length]! })))
   }
-  for (const [index, { id, batchId, enrolled }] of created.entries()) {
+  for (const [index, { id, batchId, enrolled }] of createdJobs.entries()) {
     const status = jobStatuses[index % jobStatuses.length]!
     await bringToStatus(caller, enrolled, id, status)
     jobs.push({ id, type: 'InvokeScript', clusterId: enrolled.cluster.id, batchId, status })
@@ -249,14 +249,14 @@ test('lists have the titles of scripts that are stored with the job, apart from 
   await dispatchedJob(caller, enrolled, largeScript)
   const jobs = [scriptJob(enrolled.cluster.id, largeScript), scriptJob(enrolled.cluster.id)]
   const { batchId, jobIds } = await Batch.submit(caller, { jobs })
-  const titles = async (filter: JobFilter) => (await list(caller, { ...filter, ...firstPage })).items.map(titleOf)
+  const listTitles = async (filter: JobFilter) => (await list(caller, { ...filter, ...firstPage })).items.map(titleOf)
   const titleOf = ({ title }: { title: string }) => title
-  expect(await titles({ batchId })).toEqual(['echo hello', 'ls /large'])
+  expect(await listTitles({ batchId })).toEqual(['echo hello', 'ls /large'])
   expect(titleOf(await Job.read(caller, jobIds[0]!))).toBe('ls /large')
   expect(titleOf(await Batch.read(caller, batchId))).toBe('2 scripts')
   await expand(caller.organisationId, batchId)
-  expect(await titles({ name: 'HELLO' })).toEqual(['echo hello', 'echo hello'])
-  expect(await titles({})).toEqual(['echo hello', 'ls /large', 'ls /large', 'echo hello'])
+  expect(await listTitles({ name: 'HELLO' })).toEqual(['echo hello', 'echo hello'])
+  expect(await listTitles({})).toEqual(['echo hello', 'ls /large', 'ls /large', 'echo hello'])
   expect(titleOf(await Job.read(caller, jobIds[0]!))).toBe('ls /large')
 })
 

@@ -33,7 +33,7 @@ import { onStoreCall, type StoreCall } from '../../support/store-calls.ts'
 import {
   advance,
   countByStatus,
-  jobRecords,
+  readJobRecords,
   jobsForClusters,
   runProjections,
   storeClusters,
@@ -42,8 +42,8 @@ import {
 import {
   completionReport,
   dispatchedJob,
-  inboxItems,
-  jobCounters,
+  readInboxItems,
+  readJobCounters,
   outputChunk,
   runningJob,
   scriptJob,
@@ -106,7 +106,7 @@ test('heartbeats and output request cancellation, and the sweep cancels a job wi
   await expectError(complete(enrolled.request(), jobId, report), 'job_already_finished')
   const lateResult = { outcome: 'exited', exitCode: 0 }
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Cancelled', lateResult })
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
 test('the sweep fails jobs that no relay has claimed in time', async () => {
@@ -117,7 +117,7 @@ test('the sweep fails jobs that no relay has claimed in time', async () => {
   for (const id of [jobId, undispatchedJob.id]) {
     expect(await Job.read(caller, id)).toMatchObject({ status: 'Failed', statusReason: 'delivery_timeout' })
   }
-  expect(await jobCounters(caller, enrolled)).toEqual([0, 0])
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
 })
 
 test('a heartbeat renews the leases of hundreds of jobs', async () => {
@@ -181,7 +181,7 @@ test('the sweep fails a job that exceeds its time limit by a minute', async () =
 })
 
 const reasonsOf = async (caller: Caller, jobIds: readonly string[]) =>
-  (await jobRecords(caller, jobIds)).map(({ statusReason }) => statusReason)
+  (await readJobRecords(caller, jobIds)).map(({ statusReason }) => statusReason)
 
 test('the sweep of a batch enforces the deadlines of its jobs, which have no due time', async () => {
   const { caller, enrolled } = await callerWithCluster()
@@ -195,7 +195,7 @@ test('the sweep of a batch enforces the deadlines of its jobs, which have no due
   await passMinutes(2)
   expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', undefined, undefined])
   for (const jobId of jobIds.slice(1)) await claim(enrolled.request(), jobId, undefined)
-  for (const { duesk } of await jobRecords(caller, jobIds)) expect(duesk).toBeUndefined()
+  for (const { duesk } of await readJobRecords(caller, jobIds)) expect(duesk).toBeUndefined()
   await passMinutes(2)
   expect(await reasonsOf(caller, jobIds)).toEqual(['delivery_timeout', 'execution_timeout', undefined])
   await passMinutes(7)
@@ -259,14 +259,14 @@ test('fails the jobs of a dead-lettered batch that were not expanded', async () 
   const message = queueEvent({ organisationId, batchId })
   await setWaitingJobs(caller, badId, 'invalid')
   expect(await batchesConsumer.handler(message)).toEqual(failure)
-  const expandedCount = (await jobRecords(caller, jobIds)).length
+  const expandedCount = (await readJobRecords(caller, jobIds)).length
   expect(expandedCount).toBeGreaterThan(0)
   for (let round = 0; round < 2; round++) expect(await batchesDeadLetterConsumer.handler(message)).toEqual(success)
   await runProjections(caller)
-  const records = await jobRecords(caller, jobIds)
+  const records = await readJobRecords(caller, jobIds)
   expect(countByStatus(records)).toMatchObject({ queued: expandedCount, failed: 120 - expandedCount })
   for (const job of records.slice(expandedCount)) expect(job.statusReason).toBe('dead_lettered')
-  expect(await inboxItems(goodId)).toHaveLength(expandedCount)
+  expect(await readInboxItems(goodId)).toHaveLength(expandedCount)
   expect((await Batch.read(caller, batchId)).counts).toEqual(countByStatus(records))
   await setWaitingJobs(caller, badId, 0)
   await Cluster.remove(caller, badId).catch(() => undefined)

@@ -29,7 +29,7 @@ import {
   storedCheck,
 } from '../support/modules.ts'
 import { minuteMs } from '../support/notifications.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { readPendingRecords } from '../support/outbox.ts'
 
 beforeEach(async () => {
   await removeAll(keys.catalog())
@@ -211,7 +211,7 @@ test('queues a scan, audits the request and returns the time of the last scan', 
   const { organisationId } = caller
   const message = { organisationId, scan: 'catalog' }
   expect(await receiveMessages(config.PLAT_QUEUE_INSTALLS)).toEqual([message, message])
-  const [record] = await pendingRecords(organisationId)
+  const [record] = await readPendingRecords(organisationId)
   expect(record?.audit).toMatchObject({ action: 'catalog.scan', resource: 'catalog' })
 })
 

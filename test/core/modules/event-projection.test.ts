@@ -14,7 +14,7 @@ import { bootstrapPlatform, errorCodeOf, newCaller } from '../../support/fixture
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { newModuleId } from '../support/modules.ts'
-import { drainOutbox, pendingRecords } from '../support/outbox.ts'
+import { drainOutbox, readPendingRecords } from '../support/outbox.ts'
 
 await bootstrapPlatform()
 afterEach(async () => void (await receiveMessages(config.PLAT_QUEUE_MODULES)))
@@ -23,7 +23,7 @@ const eventsFor = async (id: string) => (await query(keys.moduleEvents(id))).ite
 async function commitEvents(...events: any[]) {
   const organisationId = newId('org')
   await commit({ kind: 'system', organisationId }, { writes: [], events })
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   return { organisationId, records, project: async () => moduleEventProjection.beforeCommit?.(organisationId, records) }
 }
 

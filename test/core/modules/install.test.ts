@@ -21,7 +21,7 @@ import { writtenManifest } from '../../support/module-registry.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { catalogRelease, deploymentOf, newModuleId, putCatalog, putModule, releaseFor } from '../support/modules.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { readPendingRecords } from '../support/outbox.ts'
 
 const registry = await vi.hoisted(async () => (await import('../../support/module-registry.ts')).startModuleFixtures())
 afterAll(registry.close)
@@ -29,7 +29,7 @@ await bootstrapPlatform()
 
 const newPlatformAdmin = (): Promise<Caller> => newCaller(undefined, 'PlatformAdmin')
 
-async function moduleRecord(id: string): Promise<ModuleRecord | undefined> {
+async function readModuleRecord(id: string): Promise<ModuleRecord | undefined> {
   const item = await get(keys.module(id))
   return item && parseModule(item)
 }
@@ -80,7 +80,13 @@ test('accepts an install: reserves the route, stores the operation and queues it
   })
   expect(InstallAccepted.parse(acceptedInstall)).toEqual(acceptedInstall)
   const { organisationId } = caller
-  expect(await moduleRecord(id)).toMatchObject({ id, organisationId, state: 'Installing', jobId, release: { digest } })
+  expect(await readModuleRecord(id)).toMatchObject({
+    id,
+    organisationId,
+    state: 'Installing',
+    jobId,
+    release: { digest },
+  })
   expect((await readRoutes()).reservations.get(id)).toEqual({ apiBasePath: `/api/${id}` })
   expect(await Job.read(caller, jobId)).toMatchObject({
     type: 'ModuleInstall',
@@ -91,7 +97,7 @@ test('accepts an install: reserves the route, stores the operation and queues it
   expect(operation && installPlan(operation)).toMatchObject({ release: { moduleId: id, repository, digest } })
   expect(await receiveMessages(config.PLAT_QUEUE_INSTALLS)).toEqual([{ organisationId, jobId }])
 
-  const [record] = await pendingRecords(organisationId)
+  const [record] = await readPendingRecords(organisationId)
   const detail = `1.0.0 ${repository}@${digest}, verified by tests`
   expect(record?.audit).toEqual({ action: 'module.install', resource: id, detail })
   expect(record?.events.map(({ name }) => name)).toEqual(['module.installing', 'job.queued'])
@@ -120,7 +126,7 @@ test('rejects unknown modules and versions, and unsigned releases', async () => 
   expect(await codeOf(id, '3.0.0')).toBe('module_signature_unverified')
   await offerReleases(id, '3.0.0?')
   expect(await codeOf(id)).toBe('module_signature_unverified')
-  expect(await moduleRecord(id)).toBeUndefined()
+  expect(await readModuleRecord(id)).toBeUndefined()
   expect(await countInstallJobs(caller)).toBe(0)
 })
 
@@ -137,7 +143,7 @@ test('verifies the image at installation and does not trust the catalog', async 
     await putCatalog({ [repository]: [catalogRelease(moduleId, version, { digest })] })
     await expectError(installFromCatalog(caller, moduleId, {}), code)
   }
-  expect([await moduleRecord(id), await moduleRecord(otherId)]).toEqual([undefined, undefined])
+  expect([await readModuleRecord(id), await readModuleRecord(otherId)]).toEqual([undefined, undefined])
 })
 
 test.each(['hello', 'hello:1.0.0', 'https://registry.example.com/x', `${registry.host}/UPPER:1`, ' '])(
@@ -169,7 +175,7 @@ test('accepts one of several concurrent installs', async () => {
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorCodeOf(install())))
   expect(outcomes.toSorted()).toEqual([...Array<string>(3).fill('module_operation_in_progress'), 'no error'])
   expect(await countInstallJobs(caller)).toBe(1)
-  expect((await pendingRecords(caller.organisationId)).length).toBe(1)
+  expect((await readPendingRecords(caller.organisationId)).length).toBe(1)
 })
 
 const specAt = (apiBasePath: string) => ({ spec: { apiBasePath } })
@@ -182,7 +188,7 @@ test.each([
   await putModule(releaseFor(newModuleId(), specAt(reserved)))
   const { caller, id, install } = await pushImage({ apiBasePath })
   await expectError(install(), 'module_route_taken')
-  expect([await moduleRecord(id), await countInstallJobs(caller)]).toEqual([undefined, 0])
+  expect([await readModuleRecord(id), await countInstallJobs(caller)]).toEqual([undefined, 0])
 })
 
 test('accepts a path beside another one, and the current path at an upgrade', async () => {
@@ -225,12 +231,12 @@ test('keeps the running release and its route until the new one is published', a
   const { caller, id, upgrade } = await putInstalled('1.0.0', '1.1.0')
   const routesBefore = await readRoutes()
   const { jobId } = await upgrade()
-  expect(await moduleRecord(id)).toMatchObject({ state: 'Upgrading', jobId, release: { version: '1.0.0' } })
+  expect(await readModuleRecord(id)).toMatchObject({ state: 'Upgrading', jobId, release: { version: '1.0.0' } })
   expect(await readRoutes()).toEqual(routesBefore)
   const operation = await findOperation({ organisationId: caller.organisationId, jobId })
   const plan = { release: { version: '1.1.0' }, previousVersion: '1.0.0' }
   expect(operation && installPlan(operation)).toMatchObject(plan)
-  const [record] = await pendingRecords(caller.organisationId)
+  const [record] = await readPendingRecords(caller.organisationId)
   expect(record?.events[0]?.data).toMatchObject({ previousVersion: '1.0.0', version: '1.1.0' })
 })
 
@@ -253,14 +259,14 @@ test('does not downgrade after a concurrent upgrade', async () => {
   const { id, upgrade } = await putInstalled('1.0.0', '1.1.0')
   runBefore(/^TransactWrite/, () => putRunning(id, '1.2.0'))
   await expectError(upgrade(), 'module_already_installed')
-  expect(await moduleRecord(id)).toMatchObject({ state: 'Running', release: { version: '1.2.0' } })
+  expect(await readModuleRecord(id)).toMatchObject({ state: 'Running', release: { version: '1.2.0' } })
 })
 
 test('reinstalls the version of a failed module', async () => {
   const { id, upgrade } = await putInstalled('1.0.0', '1.0.0')
   await putModule(releaseFor(id), { state: 'Failed' })
   expect(await upgrade()).toMatchObject({ version: '1.0.0' })
-  expect(await moduleRecord(id)).toMatchObject({ state: 'Installing', installedAtMs: expect.any(Number) })
+  expect(await readModuleRecord(id)).toMatchObject({ state: 'Installing', installedAtMs: expect.any(Number) })
 })
 
 test('rejects an upgrade of a module that is not in the catalog', async () => {
@@ -290,7 +296,7 @@ test('rejects an upgrade if an operation starts between read and write, and retr
   await putRunning(id)
   runBefore(/TransactWrite/, () => putModule(releaseFor(id), { state: 'Failed' }))
   await upgrade()
-  expect(await moduleRecord(id)).toMatchObject({ state: 'Installing' })
+  expect(await readModuleRecord(id)).toMatchObject({ state: 'Installing' })
 })
 
 test('accepts one of several concurrent upgrades', async () => {
@@ -322,7 +328,7 @@ test('accepts an uninstall: removes route and navigation, and queues the operati
   expect([reservations.has(id), reservations.size]).toEqual([false, 1])
   expect((await navigation(caller)).items.filter(({ source }) => source !== 'platform')).toEqual([])
   // The worker stops this deployment.
-  expect(await moduleRecord(id)).toMatchObject({ state: 'Uninstalling', jobId, deployment: deploymentOf(release) })
+  expect(await readModuleRecord(id)).toMatchObject({ state: 'Uninstalling', jobId, deployment: deploymentOf(release) })
   const { organisationId } = caller
   expect(await Job.read(caller, jobId)).toMatchObject({
     type: 'ModuleUninstall',
@@ -333,7 +339,7 @@ test('accepts an uninstall: removes route and navigation, and queues the operati
   const operation = await findOperation({ organisationId, jobId })
   expect(operation && uninstallPlan(operation)).toEqual({ moduleId: id, version: '1.0.0' })
   expect(await receiveMessages(config.PLAT_QUEUE_INSTALLS)).toEqual([{ organisationId, jobId }])
-  const [record] = await pendingRecords(organisationId)
+  const [record] = await readPendingRecords(organisationId)
   expect(record?.audit).toEqual({ action: 'module.uninstall', resource: id, detail: '1.0.0' })
 })
 
@@ -361,14 +367,14 @@ test('retries an uninstall if the module fails between read and write', async ()
   const { caller, id } = await storedModule()
   runBefore(/TransactWrite/, () => putModule(releaseFor(id), { state: 'Failed' }))
   expect(await uninstall(caller, id)).toMatchObject({ moduleId: id })
-  expect('deployment' in ((await moduleRecord(id)) ?? {})).toBe(false)
+  expect('deployment' in ((await readModuleRecord(id)) ?? {})).toBe(false)
 })
 
 test('checks the current rights of the caller of an uninstall', async () => {
   const { caller, id } = await storedModule()
   const revokedCaller = { ...(await newCaller(undefined, 'OrgAdmin')), permissions: caller.permissions }
   await expectError(uninstall(revokedCaller, id), 'forbidden')
-  expect(await moduleRecord(id)).toMatchObject({ state: 'Running' })
+  expect(await readModuleRecord(id)).toMatchObject({ state: 'Running' })
 })
 
 const routesOf = (paths: Record<string, string>) =>

@@ -18,16 +18,16 @@ import {
   jobFailedEffect,
   listNotifications,
   minuteMs,
-  notificationIds,
-  notificationTypes,
+  readNotificationIds,
+  readNotificationTypes,
   organisationWithUsers,
 } from '../support/notifications.ts'
 import { storeClusters } from '../support/batches.ts'
 import {
-  auditEntries,
+  readAuditEntries,
   commitEffects,
   drainOutbox,
-  pendingRecords,
+  readPendingRecords,
   runBeforeCommit,
   statusChangedEffect,
   writeOutboxRecords,
@@ -57,7 +57,7 @@ test('notifies all users who may read clusters of a status change, and no others
   }
   const page = { items: [notification], totalCount: 1, unreadCount: 1, page: 1, pageSize: 100 }
   for (const user of [admin, operator, auditor]) expect(await listNotifications(user)).toEqual(page)
-  for (const user of [withoutPermissions, otherTenant]) expect(await notificationTypes(user)).toEqual([])
+  for (const user of [withoutPermissions, otherTenant]) expect(await readNotificationTypes(user)).toEqual([])
 })
 
 test.each([
@@ -71,7 +71,7 @@ test.each([
 ])('a cluster status change from %s to %s creates %j', async (from, to, expected) => {
   const { organisationId, operator } = await organisationWithUsers()
   await commitAndDrain(organisationId, statusChangedEffect(newId('clus'), from, to))
-  expect(await notificationTypes(operator)).toEqual(expected)
+  expect(await readNotificationTypes(operator)).toEqual(expected)
 })
 
 test('notifies the submitter of a failed job, and of a batch instead of its jobs', async () => {
@@ -99,8 +99,8 @@ test('notifies the submitter of a failed job, and of a batch instead of its jobs
     type: 'BatchFinished',
     body: '498 completed, 2 failed, 0 cancelled.',
   })
-  expect(await notificationTypes(operator)).toEqual(['BatchFinished', 'JobFailed', 'JobFailed', 'JobFailed'])
-  expect(await notificationTypes(admin)).toEqual([])
+  expect(await readNotificationTypes(operator)).toEqual(['BatchFinished', 'JobFailed', 'JobFailed', 'JobFailed'])
+  expect(await readNotificationTypes(admin)).toEqual([])
 })
 
 test.each([
@@ -118,12 +118,12 @@ test('sends security alerts to the affected user or to user administrators', asy
   const { organisationId, admin, operator, auditor } = await organisationWithUsers()
   const enrollment = { clusterId: newId('clus'), enrollmentId: newId('enroll') }
   await commitAndDrain(organisationId, eventEffect('enrollment.reuse_detected', enrollment))
-  expect(await notificationTypes(admin)).toEqual(['SecurityAlert'])
+  expect(await readNotificationTypes(admin)).toEqual(['SecurityAlert'])
   const session = { userId: operator.userId, sessionId: newId('sess') }
   await commitAndDrain(organisationId, eventEffect('session.reuse_detected', session))
-  expect(await notificationTypes(operator)).toEqual(['SecurityAlert'])
-  expect(await notificationTypes(admin)).toHaveLength(1)
-  expect(await notificationTypes(auditor)).toEqual([])
+  expect(await readNotificationTypes(operator)).toEqual(['SecurityAlert'])
+  expect(await readNotificationTypes(admin)).toHaveLength(1)
+  expect(await readNotificationTypes(auditor)).toEqual([])
 })
 
 test('notifies the creator of a disabled webhook and user administrators, once each', async () => {
@@ -131,10 +131,10 @@ test('notifies the creator of a disabled webhook and user administrators, once e
   const disabledEvent = (createdBy: string) =>
     eventEffect('webhook.disabled', { webhookId: newId('hook'), url: 'https://example.com/hook', createdBy })
   await commitAndDrain(organisationId, disabledEvent(operator.userId))
-  for (const user of [admin, operator]) expect(await notificationTypes(user)).toEqual(['WebhookDisabled'])
-  expect(await notificationTypes(auditor)).toEqual([])
+  for (const user of [admin, operator]) expect(await readNotificationTypes(user)).toEqual(['WebhookDisabled'])
+  expect(await readNotificationTypes(auditor)).toEqual([])
   await commitAndDrain(organisationId, disabledEvent(admin.userId))
-  expect(await notificationTypes(admin)).toHaveLength(2)
+  expect(await readNotificationTypes(admin)).toHaveLength(2)
 })
 
 const jobId = newId('job')
@@ -160,21 +160,21 @@ test.each([
   const installer = await newCaller(organisationId, 'PlatformAdmin')
   await commitAndDrain(organisationId, eventEffect(name, { moduleId: 'hello', version: '1.0.0', ...data }))
   expect((await listNotifications(installer)).items).toMatchObject([{ type, title, resource: 'hello' }])
-  expect(await notificationTypes(admin)).toEqual([])
+  expect(await readNotificationTypes(admin)).toEqual([])
 })
 
 test('creates no notification for failed operations and all other events', async () => {
   const { organisationId, admin, operator } = await organisationWithUsers()
   const operation = { type: 'ModuleInstall', clusterId: undefined }
   await commitAndDrain(organisationId, jobFailedEffect(operator.userId, operation))
-  expect(await notificationTypes(operator)).toEqual([])
+  expect(await readNotificationTypes(operator)).toEqual([])
   const notified =
     /^(cluster\.status_changed|job\.failed|batch\.finished|\w+\.(reuse|duplicate)_detected|webhook\.disabled|user\.password_reset|identity\.provider_failed|organisation\.recovered|token\.created|module\.(installed|failed|heartbeat_missed)|update\.(available|completed|failed|rolled_back))$/
   const others = eventNames.filter((name) => !notified.test(name))
   expect(others.length).toBe(eventNames.length - 18)
   const data = { userId: admin.userId, createdBy: admin.userId }
   await commitAndDrain(organisationId, ...others.map((name) => eventEffect(name, data)))
-  expect(await notificationTypes(admin)).toEqual([])
+  expect(await readNotificationTypes(admin)).toEqual([])
 })
 
 test('repeated projections create the same notifications despite cooldowns', async () => {
@@ -184,27 +184,27 @@ test('repeated projections create the same notifications despite cooldowns', asy
     await commitEffects({ kind: 'system', organisationId }, statusChangedEffect(clusterId, 'Healthy', 'Offline'))
     advanceClock(pauseMs)
   }
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   expect(records).toHaveLength(3)
   await runBeforeCommit(organisationId, records)
-  const ids = await notificationIds(operator)
+  const ids = await readNotificationIds(operator)
   // The events are at 0, 10 and 26 minutes.
   expect(ids).toHaveLength(2)
   await Promise.all([runBeforeCommit(organisationId, records), runBeforeCommit(organisationId, records)])
   await drainOutbox(organisationId)
-  expect(await notificationIds(operator)).toEqual(ids)
+  expect(await readNotificationIds(operator)).toEqual(ids)
 })
 
 test('creates a notification whose projection crashed after it claimed the cooldown', async () => {
   const { organisationId, operator } = await organisationWithUsers()
   const clusterId = newId('clus')
   await commitEffects({ kind: 'system', organisationId }, statusChangedEffect(clusterId, 'Healthy', 'Offline'))
-  const [record] = await pendingRecords(organisationId)
+  const [record] = await readPendingRecords(organisationId)
   const { atMs = 0, events = [] } = record ?? {}
   const context = { organisationId, clusterId, type: 'ClusterOffline', eventId: events[0]?.id ?? '', atMs }
   expect(await claimCooldown(context)).toBe(true)
   await drainOutbox(organisationId)
-  expect(await notificationTypes(operator)).toEqual(['ClusterOffline'])
+  expect(await readNotificationTypes(operator)).toEqual(['ClusterOffline'])
 })
 
 test('a cooldown covers the time before and after a notification, per organisation, cluster and type', async () => {
@@ -227,7 +227,7 @@ test('a cooldown covers the time before and after a notification, per organisati
 test('creates hundreds of entries in four concurrent transactions, once each', async () => {
   const { organisationId, operator } = await organisationWithUsers()
   await commitEffects(operator, jobFailedEffect(operator.userId))
-  const record = (await pendingRecords(organisationId)).find(({ events }) => events.length > 0)!
+  const record = (await readPendingRecords(organisationId)).find(({ events }) => events.length > 0)!
   const events = Array.from({ length: 650 }, () => ({ ...record.events[0]!, id: newId('evt') }))
   const project = async () => notificationProjection.beforeCommit?.(organisationId, [{ ...record, events }])
   expect(await maxConcurrentTransactions(project)).toBe(4)
@@ -252,9 +252,9 @@ async function userWithUnread(count: number) {
 test('repeated projections keep the read state', async () => {
   const { organisationId, operator } = await organisationWithUsers()
   await commitEffects({ kind: 'system', organisationId }, jobFailedEffect(operator.userId))
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   await runBeforeCommit(organisationId, records)
-  await markRead(operator, { ids: await notificationIds(operator) })
+  await markRead(operator, { ids: await readNotificationIds(operator) })
   expect(await readUnreadCount(operator)).toBe(0)
   await runBeforeCommit(organisationId, records)
   await drainOutbox(organisationId)
@@ -263,7 +263,7 @@ test('repeated projections keep the read state', async () => {
 
 test('pages contain each notification once, newest first, with counts of the filtered set', async () => {
   const user = await userWithUnread(25)
-  const ids = await notificationIds(user)
+  const ids = await readNotificationIds(user)
   expect(ids).toEqual(ids.toSorted().toReversed())
   await markRead(user, { ids: ids.filter((_, index) => index % 5 === 0) })
   const pagesOf = async (unreadOnly: boolean, pages: number[], pageSize: number) =>
@@ -299,8 +299,8 @@ test('filters by type and severity, and counts all unread notifications regardle
 
 test('marks only own notifications by id, idempotently', async () => {
   const [user, otherUser] = [await userWithUnread(3), await userWithUnread(1)]
-  const [firstId = '', secondId = ''] = await notificationIds(user)
-  const [foreignId = ''] = await notificationIds(otherUser)
+  const [firstId = '', secondId = ''] = await readNotificationIds(user)
+  const [foreignId = ''] = await readNotificationIds(otherUser)
   await markRead(user, { ids: [secondId, secondId, newId('notif'), foreignId, '', '~STATE', 'x'.repeat(200)] })
   await markRead(user, { ids: [secondId] })
   const { items } = await listNotifications(user)
@@ -315,11 +315,11 @@ test('marks only own notifications by id, idempotently', async () => {
 
 test('adds one audit entry for marking, and none if nothing changes', async () => {
   const user = await userWithUnread(2)
-  const ids = await notificationIds(user)
+  const ids = await readNotificationIds(user)
   for (let round = 0; round < 3; round++) await markRead(user, { ids })
   await markRead(user, { markAllRead: true })
   await drainOutbox(user.organisationId)
-  const entries = await auditEntries(user)
+  const entries = await readAuditEntries(user)
   expect(entries.map(({ action, actor, detail }) => [action, actor.id, detail])).toEqual([
     ['notification.read', user.userId, '2 marked as read'],
   ])
@@ -353,7 +353,7 @@ test('leaves a late notification unread that a slow clock sorts among read ones'
 
 test('marks all existing notifications while new ones arrive', async () => {
   const user = await userWithUnread(100)
-  const existingIds = new Set(await notificationIds(user))
+  const existingIds = new Set(await readNotificationIds(user))
   const arrivals = Array.from({ length: 20 }, () => commitAndDrain(user.organisationId, jobFailedEffect(user.userId)))
   await Promise.all([...arrivals, ...Array.from({ length: 3 }, () => markRead(user, { markAllRead: true }))])
   await drainOutbox(user.organisationId)

@@ -19,7 +19,7 @@ import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { claimed, finishOperation, pendingOperation, referenceOf } from '../support/operations.ts'
-import { pendingEvents, pendingRecords } from '../support/outbox.ts'
+import { readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 
 await bootstrapPlatform()
 
@@ -84,13 +84,13 @@ test('a failed operation has the failed step, events and transitions', async () 
     steps: [{ status: 'Failed', startedAt: anyText, completedAt: anyText }, { status: 'Skipped' }],
     result: { output: 'It does not start.', exitCode: 1 },
   })
-  const events = await pendingEvents(caller)
+  const events = await readPendingEvents(caller)
   expect(events.map(({ name }) => name)).toEqual(['job.queued', 'job.started', 'job.failed'])
   for (const { name, data, subject } of events) {
     expect(eventSchemas[name as 'job.failed'].parse(data)).toEqual(data)
     expect([subject, data['jobId']]).toEqual([worker.id, worker.id])
   }
-  const records = await pendingRecords(caller.organisationId)
+  const records = await readPendingRecords(caller.organisationId)
   expect(records.flatMap(({ transitions }) => transitions.map(({ from, to }) => [from, to]))).toEqual([
     [undefined, 'Queued'],
     ['Queued', 'Running'],
@@ -112,7 +112,7 @@ test.each<[OperationType, string]>([
   expect(await Job.read(caller, failingOperation.id)).toMatchObject({ status: 'Failed', statusReason })
   expect(await Job.read(caller, successfulOperation.id)).not.toHaveProperty('statusReason')
   const data = { type, createdBy: caller.userId, previousStatus: 'Running' }
-  const events = await pendingEvents(caller)
+  const events = await readPendingEvents(caller)
   expect(events.filter(({ name }) => name === 'job.failed' || name === 'job.completed')).toEqual([
     {
       id: anyText,
@@ -186,7 +186,7 @@ describe('the lease of an operation', () => {
     advanceClock(operationLeaseMs + 1)
     await claimed(operation)
     expect((await Job.read(caller, operation.id)).startedAt).toBe(startedAt)
-    expect((await pendingEvents(caller)).map(({ name }) => name)).toEqual(['job.queued', 'job.started'])
+    expect((await readPendingEvents(caller)).map(({ name }) => name)).toEqual(['job.queued', 'job.started'])
   })
 
   test('takes two calls to claim, and one per other write', async () => {

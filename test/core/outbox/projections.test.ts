@@ -21,19 +21,19 @@ import { captureLog } from '../../support/log.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
 import { isLong } from '../../support/long.ts'
 import * as outbox from '../support/outbox.ts'
-import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords } from '../support/outbox.ts'
+import { auditEffect, readAuditEntries, commitEffects, drainOutbox, readPendingRecords } from '../support/outbox.ts'
 
 const totalKey = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
 
 /** Returns a projection that counts records in its transaction and keeps the ids of prepared records. */
 function countingProjection(organisationId: string) {
-  const prepared = new Set<string>()
+  const preparedIds = new Set<string>()
   const projection: Projection = {
     name: 'counting',
-    beforeCommit: async (_, records) => records.forEach(({ id }) => prepared.add(id)),
+    beforeCommit: async (_, records) => records.forEach(({ id }) => preparedIds.add(id)),
     writes: async (_, records) => [upsert(totalKey(organisationId), { add: { count: records.length } })],
   }
-  return { projection, prepared, count: async () => (await get(totalKey(organisationId)))?.['count'] ?? 0 }
+  return { projection, prepared: preparedIds, count: async () => (await get(totalKey(organisationId)))?.['count'] ?? 0 }
 }
 
 const unreadCount = async (caller: Caller): Promise<number> =>
@@ -89,14 +89,14 @@ test.each(isLong ? [1, 2, 3] : [1])(
     for (const body of lateRecords) await consumeEvents(sqsEvent([body]))
     expect(responses.flatMap(({ batchItemFailures }) => batchItemFailures)).toEqual([])
     for (const caller of callers) {
-      const entries = await auditEntries(caller)
+      const entries = await readAuditEntries(caller)
       expect(numbers(entries)).toEqual(range(60))
       expect(new Set(entries.map(({ resource }) => resource)).size).toBe(60)
       expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 60 })
       expect(await unreadCount(caller)).toBe(20)
       const totals = await get(keys.organisationCounts(caller.organisationId))
       expect(totals).toMatchObject({ total: 60, Queued: 45, Failed: 15 })
-      expect(await pendingRecords(caller.organisationId)).toEqual([])
+      expect(await readPendingRecords(caller.organisationId)).toEqual([])
     }
   },
 )
@@ -111,7 +111,7 @@ test('writes are made once by concurrent drains; preparation runs at least once'
   await runProjections(organisationId, [...projections, projection])
   expect(await count()).toBe(50)
   expect(prepared.size).toBe(50)
-  expect(numbers(await auditEntries(caller))).toEqual(range(50))
+  expect(numbers(await readAuditEntries(caller))).toEqual(range(50))
 })
 
 test('a drain that crashes before its transaction is repeated without duplicates', async () => {
@@ -121,13 +121,13 @@ test('a drain that crashes before its transaction is repeated without duplicates
     ...auditEffect('test.change'),
     ...outbox.statusChangedEffect(newId('clus'), 'Healthy', 'Offline'),
   })
-  const [counts, records] = [await outbox.countsOf(organisationId), await pendingRecords(organisationId)]
+  const [counts, records] = [await outbox.countsOf(organisationId), await readPendingRecords(organisationId)]
   await outbox.runBeforeCommit(organisationId, records)
   expect(await unreadCount(admin)).toBe(1)
-  expect(await auditEntries(admin)).toEqual([])
+  expect(await readAuditEntries(admin)).toEqual([])
   await drainOutbox(organisationId)
   expect(await unreadCount(admin)).toBe(1)
-  expect(await auditEntries(admin)).toHaveLength(1)
+  expect(await readAuditEntries(admin)).toHaveLength(1)
   // A worker that read the records before the drain continues.
   await outbox.runBeforeCommit(organisationId, records)
   const writes = await outbox.projectionWrites(organisationId, records, counts)
@@ -140,7 +140,7 @@ test('of two transactions from the same state one fails', async () => {
   const caller = await newCaller()
   await commitEffects(caller, auditEffect('test.change'))
   const { organisationId } = caller
-  const [counts, records] = [await outbox.countsOf(organisationId), await pendingRecords(organisationId)]
+  const [counts, records] = [await outbox.countsOf(organisationId), await readPendingRecords(organisationId)]
   const [first, second] = [
     await outbox.projectionWrites(organisationId, records, counts),
     await outbox.projectionWrites(organisationId, records, counts),
@@ -178,10 +178,10 @@ test.each([
     })
     await captureLog(() => run().catch(() => undefined))
   }
-  expect((await pendingRecords(organisationId)).length).toBe(count)
+  expect((await readPendingRecords(organisationId)).length).toBe(count)
   await run()
-  expect([await projected(), (await auditEntries(caller)).length]).toEqual([count, count])
-  expect(await pendingRecords(organisationId)).toEqual([])
+  expect([await projected(), (await readAuditEntries(caller)).length]).toEqual([count, count])
+  expect(await readPendingRecords(organisationId)).toEqual([])
 })
 
 test('a record that one projection rejects is projected by the others and quarantined', async () => {
@@ -198,10 +198,10 @@ test('a record that one projection rejects is projected by the others and quaran
   }
   const lines = await captureLog(() => runProjections(organisationId, [...projections, brokenProjection]))
   expect(lines.filter(({ level }) => level === 'error')).toHaveLength(1)
-  const entries = await auditEntries(caller)
+  const entries = await readAuditEntries(caller)
   expect(numbers(entries)).toEqual(range(30))
   expect(entries.map(({ resource }) => resource)).toContain('resource 7')
-  expect(await pendingRecords(organisationId)).toEqual([])
+  expect(await readPendingRecords(organisationId)).toEqual([])
   expect(await listQuarantined(organisationId)).toHaveLength(1)
   expect(await Audit.verify(caller, { after: 0 })).toMatchObject({ valid: true, entries: 30 })
 })
@@ -218,7 +218,7 @@ test('a record whose writes the store rejects is quarantined without blocking ot
       ? [upsert(totalKey(organisationId), { set: { text } })]
       : []
   await captureLog(() => runProjections(caller.organisationId, [...projections, { name: 'rejected', writes }]))
-  expect((await auditEntries(caller)).map(({ resource }) => resource)).toEqual(['small'])
+  expect((await readAuditEntries(caller)).map(({ resource }) => resource)).toEqual(['small'])
   expect(await listQuarantined(caller.organisationId)).toHaveLength(1)
 })
 
@@ -226,12 +226,12 @@ test('a record with an event of a newer release is projected', async () => {
   const caller = await newCaller()
   const { organisationId } = caller
   await commitEffects(caller, auditEffect('test.change', 'newer'))
-  const id = (await pendingRecords(organisationId))[0]?.id ?? ''
+  const id = (await readPendingRecords(organisationId))[0]?.id ?? ''
   const record = JSON.parse(String((await get(keys.outbox(organisationId, id)))?.['record']))
   record.events = [{ id, name: 'module.invented', subject: 'module', data: {} }]
   await transact([upsert(keys.outbox(organisationId, id), { set: { record: JSON.stringify(record) } })])
   expect(await runProjections(organisationId, projections)).toBe(true)
-  expect((await auditEntries(caller)).map(({ resource }) => resource)).toEqual(['newer'])
+  expect((await readAuditEntries(caller)).map(({ resource }) => resource)).toEqual(['newer'])
   expect(await listQuarantined(organisationId)).toEqual([])
 })
 
@@ -242,9 +242,9 @@ test('a transient error fails the message and loses no record', async () => {
   const beforeCommit = async () => Promise.reject(platformError('database_unavailable'))
   const drain = runProjections(organisationId, [...projections, { name: 'unavailable', beforeCommit }])
   await expectError(drain, 'database_unavailable')
-  expect(await pendingRecords(organisationId)).toHaveLength(1)
+  expect(await readPendingRecords(organisationId)).toHaveLength(1)
   await drainOutbox(organisationId)
-  expect(await auditEntries(caller)).toHaveLength(1)
+  expect(await readAuditEntries(caller)).toHaveLength(1)
 })
 
 test('only invalid messages of a batch fail', async () => {
@@ -255,7 +255,7 @@ test('only invalid messages of a batch fail', async () => {
     const { batchItemFailures } = await consumeEvents(sqsEvent(bodies))
     expect(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier)).toEqual(['0', '2'])
   })
-  expect(await auditEntries(caller)).toHaveLength(1)
+  expect(await readAuditEntries(caller)).toHaveLength(1)
 })
 
 test('the sweep finds records without a message by the check of their outbox, which ends with an empty outbox', async () => {
@@ -300,12 +300,12 @@ describe('of several workers', () => {
     const results: boolean[] = []
     const joinAndCount = async () => {
       results.push(await runProjections(organisationId, projections))
-      expect(await pendingRecords(organisationId)).toHaveLength(backlog)
+      expect(await readPendingRecords(organisationId)).toHaveLength(backlog)
     }
     expect(await runProjections(organisationId, [...projections, whenPrepared(joinAndCount)])).toBe(true)
     expect(results).toEqual([true])
-    expect(await pendingRecords(organisationId)).toEqual([])
-    expect(await auditEntries(caller)).toHaveLength(backlog)
+    expect(await readPendingRecords(organisationId)).toEqual([])
+    expect(await readAuditEntries(caller)).toHaveLength(backlog)
   })
 
   test.each([10_001, -dayMs])('the lease of a crashed one expires, if the clock moves by %i ms', async (elapsedMs) => {
@@ -320,11 +320,11 @@ describe('of several workers', () => {
       ])
     })
     await runProjections(organisationId, projections)
-    expect(await pendingRecords(organisationId)).toHaveLength(backlog)
+    expect(await readPendingRecords(organisationId)).toHaveLength(backlog)
     shiftClock(elapsedMs)
     await runProjections(organisationId, projections)
     shiftClock(-elapsedMs)
-    expect(await auditEntries(caller)).toHaveLength(backlog)
+    expect(await readAuditEntries(caller)).toHaveLength(backlog)
   })
 
   test('one that was overtaken stops, because the other reads the outbox again', async () => {
@@ -336,6 +336,6 @@ describe('of several workers', () => {
       await commitEffects(caller, auditEffect('test.change'))
     }
     expect(await runProjections(organisationId, [...projections, whenPrepared(overtake)])).toBe(true)
-    expect(await pendingRecords(organisationId)).toHaveLength(1)
+    expect(await readPendingRecords(organisationId)).toHaveLength(1)
   })
 })

@@ -16,7 +16,7 @@ import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { beforeEach, expect, test } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import * as fixtures from '../../support/fixtures.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { readPendingRecords } from '../support/outbox.ts'
 
 const { administrator, adminToken, errorCodeOf, expectError } = fixtures
 const origin = { address: '192.0.2.1' }
@@ -51,7 +51,7 @@ test('creates the platform organisation with one administrator', async () => {
   expect(organisation).toMatchObject({ id: organisationId, name: platformName, timezone, isPlatform: true })
   const user = { id: userId, username: 'admin', email, roles: ['PlatformAdmin'], authProvider: 'local' }
   expect(await User.list(caller, { page: 1, pageSize: 20 })).toMatchObject({ totalCount: 1, items: [user] })
-  expect(await pendingRecords(organisationId)).toMatchObject([
+  expect(await readPendingRecords(organisationId)).toMatchObject([
     {
       address: origin.address,
       audit: { action: 'setup.complete', resource: organisationId, detail: 'Administrator admin' },
@@ -76,7 +76,7 @@ test('a new public address applies to redirects, relay commands and the check of
     action: 'platform.update_settings',
     detail: `publicUrl ${changedSettings.publicUrl}, before ${originalUrl}`,
   }
-  expect((await pendingRecords(caller.organisationId)).at(-1)).toMatchObject({ audit })
+  expect((await readPendingRecords(caller.organisationId)).at(-1)).toMatchObject({ audit })
 })
 
 test('keeps the token valid after a rejected request', async () => {

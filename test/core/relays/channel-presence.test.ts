@@ -28,13 +28,13 @@ async function relayWithCluster() {
   const tell = (isOpen: boolean, session = 'A', version = 1, atMs = now()) =>
     recordChannelEvent({ relayId, clientId: `platform-${relayId}-instance-1`, session, version, isOpen, atMs })
   const beat = (channel?: 'open' | 'closed') => heartbeat(enrolled.request(), { ...enrolled.heartbeat, channel })
-  const status = async () => (await Cluster.read(caller, clusterId)).status
+  const readStatus = async () => (await Cluster.read(caller, clusterId)).status
   const statusAfter = async (ms: number) => {
     advanceClock(ms)
-    return status()
+    return readStatus()
   }
   const readCluster = async () => (await get(keys.cluster(caller.organisationId, clusterId))) ?? {}
-  return { caller, enrolled, clusterId, relayId, tell, beat, status, statusAfter, stored: readCluster }
+  return { caller, enrolled, clusterId, relayId, tell, beat, status: readStatus, statusAfter, stored: readCluster }
 }
 
 /** Advances the clock with a sweep at least once a minute, so that the platform counts no downtime. */

@@ -28,7 +28,7 @@ import { runProjections } from '../support/batches.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { scriptJob } from '../support/jobs.ts'
 import { listNotifications } from '../support/notifications.ts'
-import { auditEntries } from '../support/outbox.ts'
+import { readAuditEntries } from '../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
 
@@ -80,7 +80,7 @@ test('each enrollment creates a cluster; a repeat returns the same one, and a co
   await expectError(EnrollmentKey.revoke(caller, id), 'enrollment_key_not_found')
   expect(await onlyKey(caller)).toBeUndefined()
   await runProjections(caller)
-  const entries = await auditEntries(caller)
+  const entries = await readAuditEntries(caller)
   expect(entries.map(({ action }) => action)).toEqual(expect.arrayContaining(['relay.enroll', 'relay.refuse']))
   const { items } = await listNotifications(caller)
   expect(items.filter(({ type }) => type === 'SecurityAlert')).toEqual([

@@ -10,8 +10,8 @@ import { bootstrapPlatform, callerWithCluster, expectError } from '../../support
 import { advanceClock } from '../../support/clock.ts'
 import { countStoreCalls } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
-import { completionReport, dispatchedJob, jobCounters } from '../support/jobs.ts'
-import { drainOutbox, pendingEvents } from '../support/outbox.ts'
+import { completionReport, dispatchedJob, readJobCounters } from '../support/jobs.ts'
+import { drainOutbox, readPendingEvents } from '../support/outbox.ts'
 
 beforeAll(bootstrapPlatform)
 
@@ -31,13 +31,13 @@ test('a heartbeat claims the oldest jobs for its free slots, and the same key re
   const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
   const firstBeat = await beat('key-0001', { freeSlots: 2 })
   expect(firstBeat).toMatchObject({ ids: jobIds.slice(0, 2), jobs: [], moreJobs: true })
-  expect((await jobCounters(caller, enrolled))[0]).toBe(3)
+  expect((await readJobCounters(caller, enrolled))[0]).toBe(3)
   const leases = ({ claims }: typeof firstBeat) => claims.map(({ leaseId, payload }) => ({ leaseId, payload }))
   const secondBeat = await beat('key-0001', { freeSlots: 0 })
   expect([leases(secondBeat), secondBeat.moreJobs]).toEqual([leases(firstBeat), true])
   const runningIds = firstBeat.ids
   expect(await beat('key-0002', { running: runningIds })).toMatchObject({ ids: jobIds.slice(2), moreJobs: false })
-  expect(await jobCounters(caller, enrolled)).toEqual([3, 1])
+  expect(await readJobCounters(caller, enrolled)).toEqual([3, 1])
 })
 
 test('the same key claims further jobs once its claims have ended', async () => {
@@ -66,7 +66,7 @@ test.each([
   expect([...leases.values()].map(({ size }) => size)).toEqual([...leases].map(() => 1))
   const { claims, jobs } = await beat('key-9999')
   expect(claims.length + jobs.length + leases.size).toBe(jobIds.length)
-  expect((await jobCounters(caller, enrolled))[0]).toBe(3)
+  expect((await readJobCounters(caller, enrolled))[0]).toBe(3)
 })
 
 test.each([
@@ -82,7 +82,7 @@ test.each([
   expect([[...ids, ...jobs], ids.length > 0 || moreJobs]).toEqual([count === 2 ? [nextId] : [], true])
   expect((await beat('key-0003')).ids).toEqual([nextId])
   expect((await Job.read(caller, nextId)).status).toBe('Running')
-  expect((await jobCounters(caller, enrolled))[0]).toBe(count - 1)
+  expect((await readJobCounters(caller, enrolled))[0]).toBe(count - 1)
 })
 
 test('a repeated heartbeat that overtakes the first one returns all its claims', async () => {
@@ -104,16 +104,16 @@ test('claims whose response was lost do not block the jobs that wait after them'
 test('an end records the start, unless the message about the claim or a renewed lease did', async () => {
   const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
   const { claims, ids } = await beat('key-0001')
-  expect(await pendingEvents(caller, 'job.started')).toEqual([])
+  expect(await readPendingEvents(caller, 'job.started')).toEqual([])
   await recordStarts(caller.organisationId, jobIds.slice(0, 1))
   await recordStarts(caller.organisationId, jobIds.slice(0, 1))
   advanceClock(151_000)
   await beat('key-0002', { running: jobIds.slice(1, 2) })
-  expect((await pendingEvents(caller, 'job.started')).map(({ subject }) => subject)).toEqual(jobIds.slice(0, 2))
+  expect((await readPendingEvents(caller, 'job.started')).map(({ subject }) => subject)).toEqual(jobIds.slice(0, 2))
   for (const { jobId, leaseId } of claims)
     await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
   await recordStarts(caller.organisationId, jobIds)
-  const startEvents = await pendingEvents(caller, 'job.started')
+  const startEvents = await readPendingEvents(caller, 'job.started')
   expect(startEvents.map(({ subject }) => subject).toSorted()).toEqual(ids.toSorted())
   await drainOutbox(caller.organisationId)
   const { items } = await timeline(caller, enrolled.cluster.id, { page: 1, pageSize: 20 })

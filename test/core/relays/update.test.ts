@@ -23,7 +23,7 @@ import { countStoreCalls } from '../../support/store-calls.ts'
 import { runProjections } from '../support/batches.ts'
 import { failCommands, runBefore } from '../support/interleaving.ts'
 import { listNotifications } from '../support/notifications.ts'
-import { auditEntries } from '../support/outbox.ts'
+import { readAuditEntries } from '../support/outbox.ts'
 import { storeUpdateState } from '../support/updates.ts'
 
 const relay = { sha256: 'a'.repeat(64), signature: 'c2ln' }
@@ -117,7 +117,7 @@ test('canaries complete first, then groups follow, and relays that are offline w
   expect((await fleet.clusters({ status: 'Skipped' })).items).toEqual([skippedCluster])
   expect(await fleet.readRecord()).not.toHaveProperty('duesk')
   await runProjections(caller)
-  const actions = (await auditEntries(caller)).map(({ action }) => action)
+  const actions = (await readAuditEntries(caller)).map(({ action }) => action)
   expect(actions).toEqual(expect.arrayContaining(['relay_update.create', 'relay_update.complete']))
 })
 
@@ -231,11 +231,13 @@ test('relays with the version are skipped, one update runs at a time, and a hear
   const idleCalls = await countStoreCalls(() => sites[1]!.beat())
   const allClusters = { target: { all: true as const } }
   const outcomes = await Promise.allSettled([Update.create(caller, allClusters), Update.create(caller, allClusters)])
-  const created = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
-  expect(created).toMatchObject([{ counts: { pending: 1, skipped: 2 }, canary: 1, maxConcurrent: 50 }])
-  await advance(parseRelayUpdate((await get(keys.relayUpdate(caller.organisationId, created[0]!.id))) ?? {}))
-  expect(await countStoreCalls(() => sites[1]!.beat({ id: created[0]!.id, status: 'completed' }))).toBe(idleCalls)
-  expect((await errorOf(Update.create(caller, allClusters))).message).toContain(created[0]!.id)
+  const createdUpdates = outcomes.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+  expect(createdUpdates).toMatchObject([{ counts: { pending: 1, skipped: 2 }, canary: 1, maxConcurrent: 50 }])
+  await advance(parseRelayUpdate((await get(keys.relayUpdate(caller.organisationId, createdUpdates[0]!.id))) ?? {}))
+  expect(await countStoreCalls(() => sites[1]!.beat({ id: createdUpdates[0]!.id, status: 'completed' }))).toBe(
+    idleCalls,
+  )
+  expect((await errorOf(Update.create(caller, allClusters))).message).toContain(createdUpdates[0]!.id)
   expect(await Update.list(caller, { page: 1, pageSize: 5 })).toMatchObject({
     totalCount: 1,
     items: [{ status: 'Running' }],

@@ -35,9 +35,9 @@ const expectValid = async (...tokens: string[]) => {
   for (const token of tokens) expect(await verify(token)).toBe('no error')
 }
 const kidOf = (token: string) => forged.decodeToken(token).headerFields['kid']
-const currentKid = async (): Promise<string> =>
+const readCurrentKid = async (): Promise<string> =>
   JSON.parse((await readSecret(`${config.PLAT_SECRET_KEYS_PREFIX}/access-keys`)) ?? '')[0].kid
-const publishedKids = async () => (await readAccessKeys()).keys.map(({ kid }) => kid)
+const readPublishedKids = async () => (await readAccessKeys()).keys.map(({ kid }) => kid)
 
 const minuteMs = 60_000
 /** Advances the clock until a new key signs. */
@@ -65,7 +65,7 @@ describe('an access token', () => {
   test('contains user, organisation, session and roles, and is valid for fifteen minutes', async () => {
     const token = await newToken()
     const { headerFields, claimFields } = forged.decodeToken(token)
-    expect(headerFields).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: await currentKid() })
+    expect(headerFields).toEqual({ alg: 'EdDSA', typ: 'at+jwt', kid: await readCurrentKid() })
     expect((await readAccessKeys()).keys.map(({ kid }) => kid)).toContain(headerFields['kid'])
     expect(claimFields).toEqual({
       iss: 'platform',
@@ -213,7 +213,7 @@ describe('a key rotation', () => {
     await bootstrap({ rotate: 'access' })
     activateKey()
     const tokenAfter = await newToken()
-    expect(kidOf(tokenAfter)).toBe(await currentKid())
+    expect(kidOf(tokenAfter)).toBe(await readCurrentKid())
     expect(kidOf(tokenAfter)).not.toBe(kidOf(tokenBefore))
     await expectValid(tokenBefore, tokenAfter)
     shiftClock(14 * minuteMs)
@@ -235,7 +235,7 @@ describe('a key rotation', () => {
     await Promise.all([ensureKeys({ rotate: true }), ensureKeys({ rotate: true }), ensureKeys(), ensureKeys()])
     activateKey()
     const tokenAfter = await newToken()
-    expect(kidOf(tokenAfter)).toBe(await currentKid())
+    expect(kidOf(tokenAfter)).toBe(await readCurrentKid())
     await expectValid(tokenBefore, tokenAfter)
   })
 
@@ -245,10 +245,10 @@ describe('a key rotation', () => {
     await ensureKeys({ rotate: true })
     shiftClock(20 * minuteMs)
     await ensureKeys()
-    expect(await publishedKids()).toContain(firstKid)
+    expect(await readPublishedKids()).toContain(firstKid)
     shiftClock(45 * minuteMs)
     await ensureKeys()
-    expect(await publishedKids()).toEqual([await currentKid()])
+    expect(await readPublishedKids()).toEqual([await readCurrentKid()])
   })
 
   test('keeps tokens valid when it is repeated after a minute, also after thirty days', async () => {
@@ -262,7 +262,7 @@ describe('a key rotation', () => {
     await expectValid(tokenBefore)
     shiftClock(31 * 24 * 60 * minuteMs)
     await ensureKeys()
-    expect(await publishedKids()).toContain(await currentKid())
+    expect(await readPublishedKids()).toContain(await readCurrentKid())
     activateKey()
     await expectValid(await newToken())
   })
@@ -271,7 +271,7 @@ describe('a key rotation', () => {
     const stolenToken = await newToken()
     if (isCached) await expectValid(stolenToken)
     await bootstrap({ rotate: 'access', withdraw: true })
-    expect(await publishedKids()).toEqual([await currentKid()])
+    expect(await readPublishedKids()).toEqual([await readCurrentKid()])
     shiftClock(6 * minuteMs)
     await expectError(verifyAccessToken(stolenToken), 'unauthenticated')
     await expectValid(await newToken())
@@ -281,10 +281,10 @@ describe('a key rotation', () => {
     const countStarts = async () => (await get(keys.platform()))?.['starts']
     const countBefore = await countStarts()
     await bootstrap({ rotate: 'access' })
-    const kid = await currentKid()
+    const kid = await readCurrentKid()
     expect(() => bootstrap({ rotate: 'statement' })).toThrow('Invalid option')
     expect(() => bootstrap({ rotate: 'access', withdrawn: true })).toThrow('Unrecognized key')
-    expect([await countStarts(), await currentKid()]).toEqual([countBefore, kid])
+    expect([await countStarts(), await readCurrentKid()]).toEqual([countBefore, kid])
   })
 
   test.each(['keys.published', 'keys.written'])(
@@ -301,7 +301,7 @@ describe('a key rotation', () => {
       await expectValid(await newToken())
       activateKey()
       const lastToken = await newToken()
-      expect(kidOf(lastToken)).toBe(await currentKid())
+      expect(kidOf(lastToken)).toBe(await readCurrentKid())
       await expectValid(lastToken)
     },
   )

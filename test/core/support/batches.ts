@@ -41,7 +41,7 @@ export const advance = (caller: Caller, batchId: string) =>
 
 export const runProjections = (caller: Caller) => projectOrganisation(caller.organisationId)
 
-export async function jobRecords({ organisationId }: Caller, jobIds: readonly string[]) {
+export async function readJobRecords({ organisationId }: Caller, jobIds: readonly string[]) {
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   return items.filter((item) => item !== undefined).map(parseJob)
 }
@@ -51,7 +51,7 @@ export const countByStatus = (jobs: readonly { status: string }[]): Record<strin
     jobStatuses.map((status) => [status.toLowerCase(), jobs.filter((job) => job.status === status).length]),
   )
 
-export async function clusterCounters({ organisationId }: Caller, clusterIds: readonly string[]) {
+export async function readClusterCounters({ organisationId }: Caller, clusterIds: readonly string[]) {
   const records = await Promise.all(clusterIds.map((id) => Cluster.find(organisationId, id)))
   return records.map((record) => [record?.activeJobs, record && countWaiting(record), record?.jobs])
 }

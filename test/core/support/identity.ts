@@ -35,7 +35,7 @@ export const ldap = {
 
 export const requestByType = { OIDC: oidc, CloudDirectory: cloud, OpenSourceIdp: openSource, LDAP: ldap } as const
 
-export async function secretNames(providerId: string): Promise<string[]> {
+export async function listSecretNames(providerId: string): Promise<string[]> {
   const Values = [`${config.PLAT_SECRET_IDENTITY_PREFIX}/${providerId}/`]
   const { SecretList = [] } = await new SecretsManagerClient().send(
     new ListSecretsCommand({ Filters: [{ Key: 'name', Values }], MaxResults: 100 }),

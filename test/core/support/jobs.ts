@@ -54,16 +54,16 @@ export const completionReport = (
 export const outputChunk = (leaseId: string, seq: number, data: string) =>
   ({ leaseId, seq, nodeId: 'node', stream: 'stdout', data }) as const
 
-export const jobCounters = async (caller: Caller, { cluster }: EnrolledCluster) => {
+export const readJobCounters = async (caller: Caller, { cluster }: EnrolledCluster) => {
   const record = await Cluster.find(caller.organisationId, cluster.id)
   return [record?.activeJobs, record && countWaiting(record)]
 }
 
-export const inboxItems = async (clusterId: string): Promise<string[]> =>
+export const readInboxItems = async (clusterId: string): Promise<string[]> =>
   (await query({ pk: keys.inbox(clusterId, '').pk })).items.map(({ sk }) => String(sk))
 
 /** Returns the ids of the jobs that the record of the cluster lists as waiting, oldest first. */
-export async function waitingIds({ organisationId }: Caller, clusterId: string): Promise<string[]> {
+export async function readWaitingIds({ organisationId }: Caller, clusterId: string): Promise<string[]> {
   const record = await Cluster.find(organisationId, clusterId)
   return record === undefined ? [] : waitingIn(record, 500)
 }

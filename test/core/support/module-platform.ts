@@ -26,7 +26,7 @@ import { afterAll, afterEach } from 'vitest'
 import type { ModuleBehaviour } from './actor-module.ts'
 import { isLong } from '../../support/long.ts'
 import { newCaller } from '../../support/fixtures.ts'
-import { pendingRecords } from './outbox.ts'
+import { readPendingRecords } from './outbox.ts'
 import { newModuleId } from './modules.ts'
 
 /** Modules as real images and processes, installed by the use cases of the API and their workers. */
@@ -130,7 +130,7 @@ export const noTraces = {
 }
 
 export async function takeEvents({ organisationId }: Caller): Promise<{ name: string; data: any; subject: string }[]> {
-  const records = await pendingRecords(organisationId)
+  const records = await readPendingRecords(organisationId)
   await projectOrganisation(organisationId)
   return records.flatMap(({ events }) => events)
 }

@@ -9,9 +9,9 @@ export const minuteMs = 60_000
 
 export const listNotifications = (caller: Caller, query: Partial<Parameters<typeof Notification.list>[1]> = {}) =>
   Notification.list(caller, { unreadOnly: false, page: 1, pageSize: 100, ...query })
-export const notificationTypes = async (caller: Caller): Promise<string[]> =>
+export const readNotificationTypes = async (caller: Caller): Promise<string[]> =>
   (await listNotifications(caller)).items.map(({ type }) => type)
-export const notificationIds = async (caller: Caller): Promise<string[]> =>
+export const readNotificationIds = async (caller: Caller): Promise<string[]> =>
   (await listNotifications(caller)).items.map(({ id }) => id)
 
 export const eventEffect = (name: string, data: object): Effects => ({

@@ -7,7 +7,7 @@ import * as keys from '@platform/core/db/keys'
 import { get, type Item, query, type WriteItem } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { oldestRecords, type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
+import { readOldestRecords, type OutboxRecord, parseRecord, type Effects } from '@platform/core/outbox/record'
 
 export const drainOutbox = (organisationId: string): Promise<boolean> => runProjections(organisationId, projections)
 
@@ -36,20 +36,20 @@ export const statusChangedEffect = (clusterId: string, previousStatus: string, s
   ],
 })
 
-export async function pendingRecords(organisationId: string): Promise<OutboxRecord[]> {
-  return (await oldestRecords(organisationId, 1000)).map(parseRecord)
+export async function readPendingRecords(organisationId: string): Promise<OutboxRecord[]> {
+  return (await readOldestRecords(organisationId, 1000)).map(parseRecord)
 }
 
 /** Returns the pending events with these names, or all, oldest first. */
-export async function pendingEvents({ organisationId }: { organisationId: string }, ...names: string[]) {
-  const events = (await pendingRecords(organisationId)).flatMap((record) => record.events)
+export async function readPendingEvents({ organisationId }: { organisationId: string }, ...names: string[]) {
+  const events = (await readPendingRecords(organisationId)).flatMap((record) => record.events)
   return events.filter(({ name }) => names.length === 0 || names.includes(name))
 }
 
 /**
  * Returns all entries of an audit trail, oldest first. Reads them from the table, because an export would add an entry.
  */
-export async function auditEntries({ organisationId }: Pick<Caller, 'organisationId'>): Promise<any[]> {
+export async function readAuditEntries({ organisationId }: Pick<Caller, 'organisationId'>): Promise<any[]> {
   const entries: any[] = []
   let after: Item | undefined
   do {

@@ -20,7 +20,7 @@ import { runBefore } from '../support/interleaving.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { listNotifications, minuteMs } from '../support/notifications.ts'
 import { claimed } from '../support/operations.ts'
-import { drainOutbox, pendingEvents, pendingRecords } from '../support/outbox.ts'
+import { drainOutbox, readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 import * as updates from '../support/updates.ts'
 
 const { clearUpdates, loadUpdatesAt, newPlatformAdmin, readUpdateState, storeUpdateState } = updates
@@ -108,8 +108,8 @@ describe('a check without access to the registry', () => {
 })
 
 describe('a new release', () => {
-  const announcements = async (caller: Caller) =>
-    (await pendingEvents(caller, 'update.available')).map(({ data }) => data['version'])
+  const readAnnouncements = async (caller: Caller) =>
+    (await readPendingEvents(caller, 'update.available')).map(({ data }) => data['version'])
 
   test('is announced once to platform administrators', async () => {
     const caller = await newPlatformAdmin()
@@ -117,7 +117,7 @@ describe('a new release', () => {
     await push('1.2.0', { document: { releaseNotesUrl } })
     for (let round = 0; round < 3; round++) await check(caller)
     await checkRegularly()
-    const [event, ...others] = await pendingEvents(caller, 'update.available')
+    const [event, ...others] = await readPendingEvents(caller, 'update.available')
     expect(others).toEqual([])
     const data = { version: '1.2.0', currentVersion: version, releaseNotesUrl }
     expect(event).toMatchObject({ subject: '1.2.0', data })
@@ -135,7 +135,7 @@ describe('a new release', () => {
     await Promise.all([1, 2, 3, 4].map(() => check(caller)))
     runBefore(/TransactWrite/, () => check(caller))
     await check(caller)
-    expect(await announcements(caller)).toEqual(['1.2.0'])
+    expect(await readAnnouncements(caller)).toEqual(['1.2.0'])
   })
 
   test('is not announced again after it was withdrawn', async () => {
@@ -153,17 +153,17 @@ describe('a new release', () => {
       await change()
       await check(caller)
     }
-    expect(await announcements(caller)).toEqual(['1.2.0', '1.3.0', '1.2.1'])
+    expect(await readAnnouncements(caller)).toEqual(['1.2.0', '1.3.0', '1.2.1'])
   })
 
   test('is announced when it becomes applicable', async () => {
     const caller = await newPlatformAdmin()
     await push('1.2.0', { signer: false })
     await check(caller)
-    expect(await announcements(caller)).toEqual([])
+    expect(await readAnnouncements(caller)).toEqual([])
     await push('1.2.0')
     await check(caller)
-    expect(await announcements(caller)).toEqual(['1.2.0'])
+    expect(await readAnnouncements(caller)).toEqual(['1.2.0'])
   })
 })
 
@@ -172,7 +172,7 @@ describe('a scheduled check', () => {
     const caller = await newPlatformAdmin()
     await push('1.2.0')
     expect(await countStoreCalls(checkRegularly)).toBe(3)
-    expect(await pendingEvents(caller, 'update.available')).toHaveLength(1)
+    expect(await readPendingEvents(caller, 'update.available')).toHaveLength(1)
     const checkedAt = iso(Number((await get(keys.updateCheck()))?.['checkedAtMs']))
     expect(await stopDuring(() => check(caller))).toMatchObject({ latestVersion: '1.2.0', checkedAt })
   })
@@ -212,8 +212,8 @@ describe('a crash', () => {
       await crash(() => update(caller, request))
       const { jobId } = await readUpdateState()
       const isLocked = jobId !== undefined
-      expect(await pendingEvents(caller, 'update.started', 'job.queued')).toHaveLength(isLocked ? 2 : 0)
-      const audits = (await pendingRecords(organisationId)).filter(({ audit }) => audit?.action === 'update.apply')
+      expect(await readPendingEvents(caller, 'update.started', 'job.queued')).toHaveLength(isLocked ? 2 : 0)
+      const audits = (await readPendingRecords(organisationId)).filter(({ audit }) => audit?.action === 'update.apply')
       expect(audits).toHaveLength(Number(isLocked))
       if (isLocked) expect(await findOperation({ organisationId, jobId })).toBeDefined()
       expect(await errorCodeOf(update(caller, request))).toBe(isLocked ? 'update_in_progress' : 'no error')
@@ -237,7 +237,7 @@ describe('a crash', () => {
       if (next !== undefined) await finishUpdate(next, { status: 'Completed', outcome: '' })
       const { jobId: lock, current, previous } = await readUpdateState()
       expect([lock, current?.version, previous?.version]).toEqual([undefined, '1.2.0', version])
-      expect(await pendingEvents(caller, 'update.completed', 'update.failed')).toHaveLength(1)
+      expect(await readPendingEvents(caller, 'update.completed', 'update.failed')).toHaveLength(1)
     }),
   )
 
@@ -246,7 +246,7 @@ describe('a crash', () => {
       await crash(() => check(caller))
       await check(caller)
       await check(caller)
-      expect(await pendingEvents(caller, 'update.available')).toHaveLength(1)
+      expect(await readPendingEvents(caller, 'update.available')).toHaveLength(1)
     }),
   )
 })

@@ -30,7 +30,7 @@ import { storeJob } from '../support/jobs.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { listNotifications } from '../support/notifications.ts'
 import { claimed, finishOperation, pendingOperation } from '../support/operations.ts'
-import { commitEffects, drainOutbox, pendingEvents, pendingRecords } from '../support/outbox.ts'
+import { commitEffects, drainOutbox, readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 import {
   claimUpdateOperation,
   clearUpdates,
@@ -84,7 +84,7 @@ test('accepts an update: locks the platform, stores the operation and queues it'
   expect(job.steps?.map(({ name }) => name)).toEqual(steps)
   expect(await receiveMessages(config.PLAT_QUEUE_UPDATES)).toEqual([{ organisationId, jobId }])
 
-  const [record] = await pendingRecords(organisationId)
+  const [record] = await readPendingRecords(organisationId)
   const audit = { action: 'update.apply', resource: '1.2.0', detail: `from ${version} to 1.2.0, ${image}` }
   expect(record).toMatchObject({ actor: { id: userId }, audit })
   expect(record?.events.map(({ name }) => name)).toEqual(['update.started', 'job.queued'])
@@ -124,7 +124,7 @@ test.each([
   const { code, message } = await errorOf(update(caller, { ...apply(target), force: true }))
   expect([code, message]).toEqual(['version_not_available', expect.stringMatching(reason)])
   expect(await readUpdateState()).toEqual({ revision: 0 })
-  expect(await pendingRecords(caller.organisationId)).toEqual([])
+  expect(await readPendingRecords(caller.organisationId)).toEqual([])
 })
 
 test('rejects a release with other infrastructure and names the deployment command', async () => {
@@ -203,7 +203,7 @@ describe('an accepted update', () => {
   const completedEnd = { status: 'Completed', outcome: 'Version 1.2.0 is active.' } as const
   const failedEnd = { status: 'Failed', outcome: 'One of ten calls failed.' } as const
   const deployedRelease = { version }
-  const finishEvents = () => pendingEvents(caller, 'update.completed', 'update.failed', 'update.rolled_back')
+  const finishEvents = () => readPendingEvents(caller, 'update.completed', 'update.failed', 'update.rolled_back')
 
   async function claimedUpdate(request: Parameters<typeof update>[1] = apply('1.2.0')) {
     const { jobId } = await update(caller, { ...request, ...forcedRequest })
@@ -214,14 +214,14 @@ describe('an accepted update', () => {
     const outcomes = await Promise.all([1, 2, 3, 4].map(() => errorCodeOf(update(caller, apply('1.2.0')))))
     expect(outcomes.toSorted()).toEqual(['no error', ...Array<string>(3).fill('update_in_progress')])
     expect(await readUpdateState()).toEqual({ jobId: expect.any(String), revision: 1 })
-    expect(await pendingEvents(caller, 'job.queued')).toHaveLength(1)
+    expect(await readPendingEvents(caller, 'job.queued')).toHaveLength(1)
   })
 
   test('rejects an update that another one overtakes', async () => {
     await storeUpdateState(deployedRelease, { version: '0.0.9' })
     runBefore(/TransactWrite/, () => update(caller, rollback))
     await expectError(update(caller, apply('1.2.0')), 'update_in_progress')
-    expect(await pendingEvents(caller, 'update.started')).toMatchObject([{ data: { action: 'rollback' } }])
+    expect(await readPendingEvents(caller, 'update.started')).toMatchObject([{ data: { action: 'rollback' } }])
   })
 
   test('holds the lock until the job is finished or removed', async () => {

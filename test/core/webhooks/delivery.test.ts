@@ -19,7 +19,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, enrolledCluster, expectError, newCaller, requestErrorCode } from '../../support/fixtures.ts'
 import { countStoreCalls, maxConcurrentTransactions, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
-import { pendingRecords } from '../support/outbox.ts'
+import { readPendingRecords } from '../support/outbox.ts'
 import {
   deliveriesOf,
   newEvent,
@@ -93,12 +93,14 @@ test('delivers events as CloudEvents that the reference implementation verifies'
   await publishEvents(caller, ...events)
   await drainDeliveries(reference)
 
-  const received = receiver.requests.map((request) => CloudEvent.parse(verifyDelivery(secret, request)))
-  expect(received.map(({ type, subject, data }) => ({ name: type, subject, data }))).toEqual(
+  const receivedEvents = receiver.requests.map((request) => CloudEvent.parse(verifyDelivery(secret, request)))
+  expect(receivedEvents.map(({ type, subject, data }) => ({ name: type, subject, data }))).toEqual(
     events.map(({ name, subject, data }) => ({ name: `platform.${name}`, subject, data })),
   )
-  expect(received.map(({ source }) => source)).toEqual(events.map(() => `/organisations/${caller.organisationId}`))
-  expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual(received.map((event) => event.id))
+  expect(receivedEvents.map(({ source }) => source)).toEqual(
+    events.map(() => `/organisations/${caller.organisationId}`),
+  )
+  expect(receiver.requests.map(({ headers }) => headers['webhook-id'])).toEqual(receivedEvents.map((event) => event.id))
   for (const { headers } of receiver.requests) {
     expect(headers).toMatchObject({
       'content-type': 'application/json',
@@ -106,7 +108,7 @@ test('delivers events as CloudEvents that the reference implementation verifies'
     })
   }
   const deliveries = await deliveriesOf(caller, id)
-  expect(deliveries.map(({ eventId }) => eventId)).toEqual(received.map((event) => event.id).toReversed())
+  expect(deliveries.map(({ eventId }) => eventId)).toEqual(receivedEvents.map((event) => event.id).toReversed())
   const attempts = [{ at: expect.any(String), statusCode: 204, durationMs: expect.any(Number) }]
   for (const delivery of deliveries) {
     expect([delivery.status, delivery.attempts, delivery.nextAttemptAt]).toEqual(['Delivered', attempts, undefined])
@@ -116,7 +118,7 @@ test('delivers events as CloudEvents that the reference implementation verifies'
 test('repeated projections and messages deliver each event once', async () => {
   const { caller, receiver, reference, id } = await newSubscription()
   for (const event of newEvents(3)) await commit(caller, { writes: [], events: [event] })
-  const records = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const records = (await readPendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   const project = () => webhookProjection.beforeCommit?.(caller.organisationId, records)
   await Promise.all([project(), project(), project()])
   await Promise.all(Array.from({ length: 6 }, () => drainDeliveries(reference)))
@@ -134,11 +136,11 @@ test('a projection stores only missing deliveries, in four calls', async () => {
   const { caller, receiver, reference, id } = await newSubscription()
   const commitEvents = (count: number) => commit(caller, { writes: [], events: newEvents(count) })
   await commitEvents(20)
-  await webhookProjection.beforeCommit?.(caller.organisationId, await pendingRecords(caller.organisationId))
+  await webhookProjection.beforeCommit?.(caller.organisationId, await readPendingRecords(caller.organisationId))
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(20)
   await commitEvents(25)
-  const records = (await pendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
+  const records = (await readPendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   const project = async () => webhookProjection.beforeCommit?.(caller.organisationId, records)
   expect(await countStoreCalls(project)).toBe(4)
   expect(await countStoreCalls(project)).toBe(3)
@@ -152,7 +154,7 @@ test('a projection stores deliveries of three webhooks concurrently', async () =
   const webhooks = []
   for (let count = 0; count < 8; count++) webhooks.push(await subscribe(caller, receiver))
   await commit(caller, { writes: [], events: [newEvent()] })
-  const records = await pendingRecords(caller.organisationId)
+  const records = await readPendingRecords(caller.organisationId)
   const project = async () => webhookProjection.beforeCommit?.(caller.organisationId, records)
   expect(await maxConcurrentTransactions(project)).toBe(3)
   const deliveries = await Promise.all(webhooks.map(({ id }) => deliveriesOf(caller, id)))
@@ -486,14 +488,14 @@ test('disables a webhook after twenty consecutive failures and delivers pending 
     expect(await firstWebhook(caller)).toMatchObject({ enabled: true, failureCount: failure })
     advanceClock(15 * hourMs)
   }
-  expect(await pendingRecords(caller.organisationId)).toEqual([])
+  expect(await readPendingRecords(caller.organisationId)).toEqual([])
   await drainDeliveries(reference)
   const disabledState = { enabled: false, failureCount: failureLimit, disabledAt: expect.any(String) }
   expect(await firstWebhook(caller)).toMatchObject(disabledState)
   const data = { webhookId: id, url: new URL(url).origin, createdBy: caller.userId }
-  expect((await pendingRecords(caller.organisationId)).map(({ events, audit }) => [audit?.action, events])).toEqual([
-    ['webhook.disable', [{ id: expect.any(String), name: 'webhook.disabled', subject: id, data }]],
-  ])
+  expect((await readPendingRecords(caller.organisationId)).map(({ events, audit }) => [audit?.action, events])).toEqual(
+    [['webhook.disable', [{ id: expect.any(String), name: 'webhook.disabled', subject: id, data }]]],
+  )
   advanceClock(15 * hourMs)
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(failureLimit)
@@ -529,9 +531,9 @@ test('disables a webhook at once after status 410', async () => {
   await publishAndDrain(...newEvents(2))
   expect(receiver.requests).toHaveLength(1)
   expect(await firstWebhook(caller)).toMatchObject({ enabled: false, disabledAt: expect.any(String) })
-  expect((await pendingRecords(caller.organisationId)).map(({ events, audit }) => [audit, events[0]?.name])).toEqual([
-    [{ action: 'webhook.disable', resource: id, detail: 'answered 410 Gone' }, 'webhook.disabled'],
-  ])
+  expect(
+    (await readPendingRecords(caller.organisationId)).map(({ events, audit }) => [audit, events[0]?.name]),
+  ).toEqual([[{ action: 'webhook.disable', resource: id, detail: 'answered 410 Gone' }, 'webhook.disabled']])
   expect(await statusesOf(caller, id)).toEqual(['Pending', 'Pending'])
 })
 

@@ -44,7 +44,7 @@ async function release(version: string, change: Parameters<typeof builtFunctions
   await publish({ client, name }, artifactOf(facts, await builtFunctions(version, change)), privateKeyPem)
 }
 
-async function aliases(): Promise<(readonly [string | undefined, object | undefined])[]> {
+async function readAliases(): Promise<(readonly [string | undefined, object | undefined])[]> {
   const { functions, cloud } = environment.simulator
   return Promise.all(
     functions.map(async ({ functionName: FunctionName, alias: Name }) => {
@@ -84,7 +84,7 @@ test('shifts traffic to the release step by step without a failed request', asyn
   expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed', type: 'PlatformUpdate' })
   expect(await check()).toMatchObject({ currentVersion: '9.1.0', previousVersion: initialVersion })
   expect(await respondingReleases()).toEqual(new Set(['9.1.0']))
-  expect(new Set((await aliases()).map(([version]) => version))).toEqual(new Set(['2']))
+  expect(new Set((await readAliases()).map(([version]) => version))).toEqual(new Set(['2']))
   await traffic.waitForMore(20)
   expect(traffic.failures).toEqual([])
 })
@@ -96,7 +96,7 @@ test('rolls back without a failed request', async () => {
   expect(job, JSON.stringify(job)).toMatchObject({ status: 'Completed', type: 'PlatformRollback' })
   expect((await check()).currentVersion).toBe(initialVersion)
   expect(await respondingReleases()).toEqual(new Set([null]))
-  expect(await aliases()).toEqual(initialAliases())
+  expect(await readAliases()).toEqual(initialAliases())
   await traffic.waitForMore(20)
   expect(traffic.failures).toEqual([])
 })
@@ -110,7 +110,7 @@ test('sweeps an update whose message was lost, and serves no request with a fail
   const isCompleted = async () => (await environment.api.job(jobId)).completedAt !== undefined
   await sweepUntil(environment, 'the update to end', isCompleted)
   expect(await environment.api.job(jobId)).toMatchObject({ status: 'Failed', type: 'PlatformUpdate' })
-  expect(await aliases()).toEqual(initialAliases())
+  expect(await readAliases()).toEqual(initialAliases())
   expect((await check()).currentVersion).toBe(initialVersion)
 })
 

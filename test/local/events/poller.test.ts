@@ -38,7 +38,7 @@ function recorder(
 const releaseMessages = (queue: TestQueue, records: SqsRecord[] = []) =>
   Promise.all(records.map((record) => queue.changeVisibility(record.receiptHandle, 0)))
 
-async function depth(queue: TestQueue): Promise<number> {
+async function readDepth(queue: TestQueue): Promise<number> {
   const counts = await queue.attributes()
   return Number(counts['ApproximateNumberOfMessages']) + Number(counts['ApproximateNumberOfMessagesNotVisible'])
 }
@@ -92,7 +92,7 @@ test('delivers failed messages again, and deletes the others', async () => {
   for (const body of ['good', 'bad', 'fine']) await queue.send(body)
   const handler = recorder((records) => failuresOf(records.filter((record) => record.body === 'bad')))
   await startPoller(queue, handler.invoke)
-  await poll(() => depth(queue)).toBe(1)
+  await poll(() => readDepth(queue)).toBe(1)
   const badRecords = handler.batches[0]?.filter((record) => record.body === 'bad')
   await releaseMessages(queue, badRecords)
   await poll(() => handler.bodies()).toEqual(['good', 'bad', 'fine', 'bad'])
@@ -108,9 +108,9 @@ test.each([
   const failed = Promise.withResolvers<void>()
   await startPoller(queue, handler.invoke, { log: () => failed.resolve() })
   await failed.promise
-  expect(await depth(queue)).toBe(2)
+  expect(await readDepth(queue)).toBe(2)
   await releaseMessages(queue, handler.batches[0])
-  await poll(() => depth(queue)).toBe(0)
+  await poll(() => readDepth(queue)).toBe(0)
   expect(handler.bodies().toSorted(byName)).toEqual(['one', 'one', 'two', 'two'])
 })
 
@@ -132,7 +132,7 @@ test('a stop waits for running batches, and deletes their messages', async () =>
   await stopped
   expect(order).toEqual(['released', 'stopped'])
   expect(await queue.receive()).toMatchObject([{ Body: 'after the stop' }])
-  expect(await depth(queue)).toBe(1)
+  expect(await readDepth(queue)).toBe(1)
 })
 
 test('handles every message when stopped and started under load', async () => {
@@ -149,7 +149,7 @@ test('handles every message when stopped and started under load', async () => {
   }
   await sending
   await startPoller(queue, handler.invoke)
-  await poll(() => depth(queue)).toBe(0)
+  await poll(() => readDepth(queue)).toBe(0)
   expect(new Set(handler.bodies())).toEqual(new Set(bodies))
 })
 
@@ -167,7 +167,7 @@ test('limits the number of concurrent batches', async () => {
   await startPoller(queue, invoke, { batchSize: 1, maximumConcurrency: 3 })
   await poll(() => runningCount).toBe(3)
   release.resolve()
-  await poll(() => depth(queue)).toBe(0)
+  await poll(() => readDepth(queue)).toBe(0)
   expect(maxRunning).toBe(3)
 })
 

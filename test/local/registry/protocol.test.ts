@@ -215,7 +215,7 @@ test('accepts an index of existing manifests only', async () => {
 })
 
 test('rejects blobs and manifests above the size limits, and removes them', async () => {
-  await using registry = await freshRegistry({ maximumBlobBytes: 100_000 })
+  await using registry = await freshRegistry({ maxBlobBytes: 100_000 })
   const content = randomBytes(100_001)
   const direct = await registry.send('POST', `${uploads}?digest=${digestOf(content)}`, content)
   expect([direct.status, await errorCodeOf(direct)]).toEqual([413, 'SIZE_INVALID'])

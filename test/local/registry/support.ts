@@ -11,7 +11,7 @@ export const writer = { authorization: `Basic ${Buffer.from(`platform:${password
 export const digestOf = (content: string | Uint8Array): string =>
   `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-export async function registryIn(folder: string, options: { maximumBlobBytes?: number } = {}) {
+export async function registryIn(folder: string, options: { maxBlobBytes?: number } = {}) {
   const failures: unknown[] = []
   const log = (_: string, details: Record<string, unknown> = {}) => void failures.push(details['error'])
   const registry = await startRegistry({ folder, port: 0, password, log, ...options })
@@ -32,7 +32,7 @@ export async function registryIn(folder: string, options: { maximumBlobBytes?: n
 }
 export type TestRegistry = Awaited<ReturnType<typeof registryIn>>
 
-export async function freshRegistry(options: { maximumBlobBytes?: number } = {}) {
+export async function freshRegistry(options: { maxBlobBytes?: number } = {}) {
   const folder = await temporaryFolder()
   const registry = await registryIn(folder.path, options)
   const dispose = async () => {

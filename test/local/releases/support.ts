@@ -98,11 +98,11 @@ const paths = ['/health/live', '/api/v1/clusters', '/api/v1/sites', '/.well-know
 export function startClients(url: string, count = 10) {
   const versions = new Set<string>()
   const results = { requests: 0, failures: [] as string[], versions: versions as ReadonlySet<string> }
-  const stopping = new AbortController()
+  const stopController = new AbortController()
   const waits: { until: number; resolve: () => void }[] = []
   const run = async (_: unknown, number: number) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    for (let index = number; !stopping.signal.aborted; index++) {
+    for (let index = number; !stopController.signal.aborted; index++) {
       try {
         const { status, version } = await request(`${url}${paths[index % paths.length]}`, agent)
         if (status === 200) versions.add(version)
@@ -121,7 +121,7 @@ export function startClients(url: string, count = 10) {
     waitForMore: (count: number) =>
       new Promise<void>((resolve) => void waits.push({ until: results.requests + count, resolve })),
     stop: async () => {
-      stopping.abort()
+      stopController.abort()
       await Promise.all(running)
     },
   })

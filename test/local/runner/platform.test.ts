@@ -185,12 +185,12 @@ test('a wake-up from a function reaches the client of the channel, whose presenc
 
 test('a stop completes running requests and batches, and closes channels without events', async () => {
   await using folder = await temporaryFolder()
-  await using stopping = await startBarrier()
+  await using stopBarrier = await startBarrier()
   const stoppedPlatform = await platformIn(folder.path, {
-    jobs: `export const handler = async () => { ${stopping.report('request')}; return { statusCode: 201 } }`,
+    jobs: `export const handler = async () => { ${stopBarrier.report('request')}; return { statusCode: 201 } }`,
     'channel-authorizer': `export const handler = async () => (${JSON.stringify(allow('one', 'one/topic'))})`,
-    'queue/presence': `export const handler = async (event) => { ${stopping.report('presence')} }`,
-    'queue/batches': `export const handler = async () => { ${stopping.report('batch')}; return {} }`,
+    'queue/presence': `export const handler = async (event) => { ${stopBarrier.report('presence')} }`,
+    'queue/batches': `export const handler = async () => { ${stopBarrier.report('batch')}; return {} }`,
   })
   const client = queueClient(stoppedPlatform)
   const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'batches' }))
@@ -199,9 +199,9 @@ test('a stop completes running requests and batches, and closes channels without
   using channel = await openMqtt(`${stoppedPlatform.url.replace('http', 'ws')}/channel`)
   await channel.connect('one')
   const request = fetch(`${stoppedPlatform.url}/api/v1/jobs`, { method: 'POST' })
-  await Promise.all(['request', 'presence', 'batch'].map((name) => stopping.waitForReports(name)))
+  await Promise.all(['request', 'presence', 'batch'].map((name) => stopBarrier.waitForReports(name)))
   const stopResult = stoppedPlatform.stop()
-  stopping.open()
+  stopBarrier.open()
   expect((await request).status).toBe(201)
   await Promise.all([stopResult, channel.closed])
   await expect(readRuntimeFile(join(folder.path, 'data'))).rejects.toThrow('ENOENT')

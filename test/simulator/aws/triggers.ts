@@ -1,6 +1,6 @@
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { clientSettings } from '@platform/local/emulators/http/environment'
-import { maximumBodyBytes } from '@platform/local/gateway/body'
+import { maxBodyBytes } from '@platform/local/gateway/body'
 import type { Invoke } from '@platform/local/gateway/exchange'
 import { createRouter } from '@platform/local/gateway/routes'
 import { listen } from '@platform/local/gateway/server'
@@ -55,7 +55,7 @@ function routingOf({ lambda }: Cloud, graph: Graph, log: Log) {
   // API Gateway reads the whole body and passes only the decoded path.
   const invoke: Invoke = async (functionName, event) =>
     event.isBodyPending
-      ? { statusCode: 100, headers: { 'x-body-limit': String(maximumBodyBytes) } }
+      ? { statusCode: 100, headers: { 'x-body-limit': String(maxBodyBytes) } }
       : invokeFunction(lambda, functionName, { ...event, sentPath: undefined }, aliases.get(functionName))
   // AWS has no Prometheus endpoint.
   const metrics = { begin: createMetrics(1).begin, scrape: async () => undefined }

@@ -10,5 +10,5 @@ export const conflict = (message: string) => new AwsServiceError('ResourceConfli
 export const staleRevision = () =>
   new AwsServiceError('PreconditionFailedException', 'The RevisionId is not the latest one. Read it again.', 412)
 
-export const requestTooLarge = (maximumBytes: number) =>
-  new AwsServiceError('RequestTooLargeException', `The request must be smaller than ${maximumBytes} bytes.`, 413)
+export const requestTooLarge = (maxBytes: number) =>
+  new AwsServiceError('RequestTooLargeException', `The request must be smaller than ${maxBytes} bytes.`, 413)

@@ -55,15 +55,15 @@ function page<Item>(
   }
 }
 
-const maximumEnvironmentBytes = 4096
+const maxEnvironmentBytes = 4096
 const reservedVariable = /^(?:_HANDLER$|_X_AMZN_TRACE_ID$|AWS_(?!XRAY_)|LAMBDA_(?:TASK_ROOT|RUNTIME_DIR)$)/
 
 const Variables = z
   .record(z.string().regex(/^[a-zA-Z]\w+$/), z.string())
   .refine((variables) => !Object.keys(variables).some((name) => reservedVariable.test(name)), 'A name is reserved.')
   .refine(
-    (variables) => Buffer.byteLength(JSON.stringify(variables)) <= maximumEnvironmentBytes,
-    `More than ${maximumEnvironmentBytes} bytes.`,
+    (variables) => Buffer.byteLength(JSON.stringify(variables)) <= maxEnvironmentBytes,
+    `More than ${maxEnvironmentBytes} bytes.`,
   )
 
 const Role = z.string().regex(/^arn:aws[a-z-]*:iam::\d{12}:role\/?[\w+=,.@/-]+$/)

@@ -14,7 +14,7 @@ export interface Outcome {
   isError: boolean
 }
 
-export const maximumPayloadBytes = 6 * 1024 * 1024
+export const maxPayloadBytes = 6 * 1024 * 1024
 
 export const failedOutcome = (errorType: string, errorMessage: string): Outcome => ({
   isError: true,
@@ -82,8 +82,8 @@ export class Runtime {
   }
 
   respond(id: string, payload: Buffer): number {
-    if (payload.length <= maximumPayloadBytes) return this.#conclude(id, { payload, isError: false }, 202)
-    const message = `The response is larger than ${maximumPayloadBytes} bytes.`
+    if (payload.length <= maxPayloadBytes) return this.#conclude(id, { payload, isError: false }, 202)
+    const message = `The response is larger than ${maxPayloadBytes} bytes.`
     return this.#conclude(id, failedOutcome('Function.ResponseSizeTooLarge', message), 413)
   }
 

@@ -16,10 +16,10 @@ import {
   type Revision,
 } from './function.ts'
 import * as operations from './operations.ts'
-import { maximumPayloadBytes } from './runtime-api.ts'
+import { maxPayloadBytes } from './runtime-api.ts'
 
 /** The largest zip file in base64, and the other members of the request. */
-const maximumRequestBytes = 70 * 1024 * 1024
+const maxRequestBytes = 70 * 1024 * 1024
 
 interface Response {
   status: number
@@ -89,7 +89,7 @@ async function handle(lambda: Lambda, request: IncomingMessage, accessKeyId: str
   for (const { method, pattern, status, operation } of table) {
     const match = method === request.method ? pattern.exec(pathname) : null
     if (match === null) continue
-    const body = await readJson(request, maximumRequestBytes)
+    const body = await readJson(request, maxRequestBytes)
     const output = await operation(lambda, { ...body, ...membersOf(match.groups) })
     return { status, body: status === 204 ? Buffer.alloc(0) : Buffer.from(JSON.stringify(output)) }
   }
@@ -102,7 +102,7 @@ async function invoke(
   { FunctionName = '', Qualifier }: Record<string, string>,
 ): Promise<Response> {
   const payload = await buffer(request)
-  if (payload.length > maximumPayloadBytes) throw requestTooLarge(maximumPayloadBytes)
+  if (payload.length > maxPayloadBytes) throw requestTooLarge(maxPayloadBytes)
   const type = request.headers['x-amz-invocation-type'] ?? 'RequestResponse'
   if (type !== 'RequestResponse') throw invalidValue('Only synchronous invocations are supported.')
   const revision = invokedRevision(lambda, FunctionName, Qualifier)

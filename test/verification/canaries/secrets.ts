@@ -41,7 +41,7 @@ function secretsInHeaders(flat: readonly string[]): Secret[] {
 }
 
 /** Shorter texts could match by chance. The platform issues no secret that is shorter. */
-const minimumLength = 16
+const minLength = 16
 
 export function secretsOf(exchanges: readonly Exchange[]): Secret[] {
   const messages = exchanges
@@ -49,7 +49,7 @@ export function secretsOf(exchanges: readonly Exchange[]): Secret[] {
     .flatMap(({ request, response }) => [request, response])
   const secrets = messages.flatMap(({ headers, body }) => [...secretsInHeaders(headers), ...secretsInBody(body)])
   const byText = new Map(secrets.toReversed().map((secret) => [secret.text, secret]))
-  return [...byText.values()].filter(({ text }) => text.length >= minimumLength)
+  return [...byText.values()].filter(({ text }) => text.length >= minLength)
 }
 
 const tokenRequest = /^POST \/api\/v1\/(?:auth\/(?:login|local-login|refresh|oidc\/token)|setup\/complete)$/

@@ -89,7 +89,7 @@ async function fuzz(operation: Operation, count: number): Promise<void> {
 }
 
 /** Returns the memory of this thread. Another thread of the process runs the emulators. */
-async function memoryMb(): Promise<number> {
+async function measureMemoryMb(): Promise<number> {
   const session = new Session()
   session.connect()
   await session.post('HeapProfiler.collectGarbage')
@@ -114,7 +114,7 @@ export function fuzzOperations(offset: number): void {
   beforeAll(async () => {
     // Load and compile all code before the first memory measurement.
     if (!isShort) for (const operation of part) await fuzz(operation, 1000)
-    initialMemoryMb = await memoryMb()
+    initialMemoryMb = await measureMemoryMb()
   })
 
   test.each(part)('$name rejects malformed requests as documented, without a write', async (operation) => {
@@ -124,7 +124,7 @@ export function fuzzOperations(offset: number): void {
   test('malformed requests leave no undocumented data in the store and do not leak memory', async () => {
     print(`Each of ${part.length} operations rejected ${requestsPerOperation} malformed requests.`)
     claimNone('stored items with undocumented request members', await countMarkedItems())
-    if (!isShort) claimAtMost('growth of memory', (await memoryMb()) - initialMemoryMb, memoryLimitMb, ' MB')
+    if (!isShort) claimAtMost('growth of memory', (await measureMemoryMb()) - initialMemoryMb, memoryLimitMb, ' MB')
   })
 
   afterAll(() => moduleWorld[Symbol.asyncDispose]())

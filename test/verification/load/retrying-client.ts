@@ -5,7 +5,7 @@ import { type Authorize, Client, type RequestContent } from '../../conformance/s
 import type { Contract } from '../../conformance/support/contract.ts'
 import type { ClientStats } from './records.ts'
 
-const maximumDurationMs = 60_000
+const maxDurationMs = 60_000
 const [initialPauseMs, maximumPauseMs] = [250, 5000]
 
 export class AbandonedCall extends Error {}
@@ -53,7 +53,7 @@ export class RetryingClient extends Client {
       mayHaveSucceeded ||= response === undefined || response.status >= 500
       if (response !== undefined) lastProblem = describeResponse(response)
       const pauseMs = pauseAfter(response, attempts)
-      if (performance.now() - startedAtMs + pauseMs > maximumDurationMs) {
+      if (performance.now() - startedAtMs + pauseMs > maxDurationMs) {
         stats.abandoned.push(`${method} ${path}: ${lastProblem}`)
         throw new AbandonedCall(lastProblem)
       }

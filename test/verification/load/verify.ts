@@ -15,17 +15,17 @@ export async function verifyLoad(load: Load): Promise<{ lost: string[]; duplicat
   const admin = await load.api.admin
   const expected = [...acknowledged.executed.keys(), ...acknowledged.batches.flatMap((batch) => batch.lines)]
   const lostItems = [
-    ...(await lostRecords(admin, load)),
-    ...(await lostJobs(admin, load)),
+    ...(await findLostRecords(admin, load)),
+    ...(await findLostJobs(admin, load)),
     ...(await problemsOf(acknowledged.batches, lostBatch)),
   ]
   const lines = (await readWrittenLines(load.targets.ledger)).toSorted()
   lostItems.push(...expected.filter((line) => !lines.includes(line)).map((line) => `script not run: ${line}`))
   const duplicates = [
     ...repeatedIds(lines).map((line) => `script run twice: ${line}`),
-    ...(await unacknowledged(admin, load)),
+    ...(await findUnacknowledged(admin, load)),
     ...(await auditProblems(admin)),
-    ...(await repeatedNotifications(acknowledged.batches)),
+    ...(await findRepeatedNotifications(acknowledged.batches)),
   ]
   return { lost: lostItems, duplicates }
 }
@@ -39,7 +39,7 @@ async function problemsOf<Item>(items: Iterable<Item>, check: (item: Item) => Pr
   return problems
 }
 
-async function lostRecords(
+async function findLostRecords(
   admin: Client,
   { acknowledged: { clusters, users, removedUsers } }: Load,
 ): Promise<string[]> {
@@ -54,7 +54,7 @@ async function lostRecords(
   return [...(await lostClusters), ...(await lostUsers)]
 }
 
-async function lostJobs(admin: Client, { acknowledged }: Load): Promise<string[]> {
+async function findLostJobs(admin: Client, { acknowledged }: Load): Promise<string[]> {
   const { executed, undelivered, cancelled, completed } = acknowledged
   const expectations: [string, (job: any) => boolean][] = [
     ...[...executed].map(([line, id]): [string, (job: any) => boolean] => [
@@ -99,7 +99,7 @@ const repeatedIds = (sorted: readonly string[]): string[] => sorted.filter((each
  * Returns resources that are listed twice or were never acknowledged. Allows one unacknowledged resource for each
  * abandoned call, which may have succeeded.
  */
-async function unacknowledged(admin: Client, { acknowledged, stats }: Load): Promise<string[]> {
+async function findUnacknowledged(admin: Client, { acknowledged, stats }: Load): Promise<string[]> {
   const { executed, undelivered, completed, batches, clusters } = acknowledged
   const batchJobs = batches.flatMap(({ jobIds }) => jobIds)
   const clusterIds = clusters.map(({ id }) => id)
@@ -141,7 +141,7 @@ async function auditProblems(admin: Client): Promise<string[]> {
   ]
 }
 
-async function repeatedNotifications(batches: readonly AcceptedBatch[]): Promise<string[]> {
+async function findRepeatedNotifications(batches: readonly AcceptedBatch[]): Promise<string[]> {
   const lists = [...new Set(batches.map(({ read }) => read))].map(async (read) => {
     const { items } = expectStatus(await read('/api/v1/notifications?type=BatchFinished&pageSize=100'), 200)
     return repeatedIds(items.map(({ resource }: any) => String(resource)).toSorted())

@@ -30,11 +30,11 @@ const isLocal = (address: string): boolean =>
   (isIPv4(address) && address.startsWith('127.')) ||
   Object.values(networkInterfaces()).some((each) => each?.some((entry) => entry.address === address))
 
-export function watchConnections(allowed: ReadonlySet<string>): string[] {
+export function watchConnections(allowedAddresses: ReadonlySet<string>): string[] {
   const forbiddenAddresses: string[] = []
   subscribe('net.client.socket', ({ socket }: any) => {
     socket.on('connectionAttempt', (address: string, port: number) => {
-      if (!isLocal(address) && !allowed.has(address)) forbiddenAddresses.push(`${address}:${port}`)
+      if (!isLocal(address) && !allowedAddresses.has(address)) forbiddenAddresses.push(`${address}:${port}`)
     })
   })
   return forbiddenAddresses

@@ -19,10 +19,16 @@ import { handler as handleDeadInstalls } from '../../../functions/queue/installs
 import { handler as handleInstalls } from '../../../functions/queue/installs.ts'
 import { handler as handleModules } from '../../../functions/queue/modules.ts'
 import { handler as handleWebhooks } from '../../../functions/queue/webhooks.ts'
-import { clusterCounters, jobRecords, storeClusters } from '../../core/support/batches.ts'
+import { readClusterCounters, readJobRecords, storeClusters } from '../../core/support/batches.ts'
 import { scriptJob } from '../../core/support/jobs.ts'
 import { deploymentOf, newModuleId, putModule, releaseFor } from '../../core/support/modules.ts'
-import { auditEffect, auditEntries, commitEffects, drainOutbox, pendingRecords } from '../../core/support/outbox.ts'
+import {
+  auditEffect,
+  readAuditEntries,
+  commitEffects,
+  drainOutbox,
+  readPendingRecords,
+} from '../../core/support/outbox.ts'
 import { newCaller } from '../../support/fixtures.ts'
 import { type Instance, runInstance } from '../../support/hostile-module.ts'
 import { countEvents } from '../support/platform-state.ts'
@@ -66,12 +72,12 @@ const batches: Queue = {
       body: { organisationId, batchId },
       id: batchId,
       isDoneOnce: async () => {
-        const counters = String(await clusterCounters(caller, clusterIds))
-        return counters === '1,1,1,1,1,1' && (await jobRecords(caller, jobIds)).length === jobIds.length
+        const counters = String(await readClusterCounters(caller, clusterIds))
+        return counters === '1,1,1,1,1,1' && (await readJobRecords(caller, jobIds)).length === jobIds.length
       },
       hasFailedOnce: async () => {
         await drainOutbox(organisationId)
-        const reasons = (await jobRecords(caller, jobIds)).map(({ statusReason }) => statusReason)
+        const reasons = (await readJobRecords(caller, jobIds)).map(({ statusReason }) => statusReason)
         const { status, counts } = await Batch.read(caller, batchId)
         const isFailed = status === 'Finished' && counts.failed === jobIds.length
         return isFailed && String(reasons) === 'dead_lettered,dead_lettered' && (await isNotifiedOnce(caller, batchId))
@@ -85,7 +91,7 @@ const batches: Queue = {
   },
 }
 
-const noRecords = (organisationId: string) => async () => (await pendingRecords(organisationId)).length === 0
+const noRecords = (organisationId: string) => async () => (await readPendingRecords(organisationId)).length === 0
 
 const installs: Queue = {
   name: 'installs',
@@ -129,7 +135,7 @@ const events: Queue = {
     const caller = await newCaller()
     const { organisationId } = caller
     await commitEffects(caller, auditEffect('test.change'))
-    const isDoneOnce = async () => (await auditEntries(caller)).length === 1 && noRecords(organisationId)()
+    const isDoneOnce = async () => (await readAuditEntries(caller)).length === 1 && noRecords(organisationId)()
     return { body: { organisationId }, id: organisationId, isDoneOnce }
   },
   newDeleted: async () => {
@@ -144,7 +150,7 @@ async function clusterDeleted(organisationId: string) {
   const data = { clusterId, name: 'berlin-1' }
   const effects = { events: [{ name: 'cluster.deleted' as const, subject: clusterId, data }] }
   await commitEffects({ kind: 'system', organisationId }, effects)
-  const record = (await pendingRecords(organisationId)).find((each) => each.events[0]?.name === 'cluster.deleted')
+  const record = (await readPendingRecords(organisationId)).find((each) => each.events[0]?.name === 'cluster.deleted')
   const event = record?.events[0]
   if (record === undefined || event === undefined) throw new Error('The event was not recorded.')
   return { record, event }

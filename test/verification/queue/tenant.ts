@@ -4,7 +4,7 @@ import { type Caller } from '@platform/core/caller'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { forEachLimit } from '@platform/core/lib/async'
-import { type EnrolledCluster, runJob, scriptJob, waitingIds } from '../../core/support/jobs.ts'
+import { type EnrolledCluster, runJob, scriptJob, readWaitingIds } from '../../core/support/jobs.ts'
 import { enrolledCluster, newCaller } from '../../support/fixtures.ts'
 
 export interface Load {
@@ -80,7 +80,7 @@ export async function runRelay(
   isDone: () => boolean,
 ): Promise<void> {
   while (!isDone()) {
-    const jobIds = await waitingIds(caller, enrolled.cluster.id)
+    const jobIds = await readWaitingIds(caller, enrolled.cluster.id)
     for (const id of jobIds) {
       await runJob(enrolled, id, exitCodeOf(id))
       runs.set(id, (runs.get(id) ?? 0) + 1)

@@ -8,7 +8,7 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { chunk } from '@platform/core/lib/async'
 import { bootstrap } from '@platform/core/platform/bootstrap'
-import { pendingRecords } from '../../core/support/outbox.ts'
+import { readPendingRecords } from '../../core/support/outbox.ts'
 
 const TableName = config.PLAT_TABLE
 
@@ -57,8 +57,8 @@ export async function newSession() {
   return { organisationId, userId, sessionId: session.id, ...(await session.tokens()) }
 }
 
-export const eventNames = async (organisationId: string): Promise<string[]> =>
-  (await pendingRecords(organisationId)).flatMap(({ events }) => events.map(({ name }) => name))
+export const readEventNames = async (organisationId: string): Promise<string[]> =>
+  (await readPendingRecords(organisationId)).flatMap(({ events }) => events.map(({ name }) => name))
 
 export const countEvents = async (organisationId: string, name: string): Promise<number> =>
-  (await eventNames(organisationId)).filter((each) => each === name).length
+  (await readEventNames(organisationId)).filter((each) => each === name).length

@@ -23,7 +23,7 @@ import * as Webhook from '@platform/core/webhooks/webhook'
 import { beforeCommand } from '../../support/store-calls.ts'
 import { bootstrapPlatform } from '../../support/fixtures.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
-import { drainOutbox, pendingRecords } from '../../core/support/outbox.ts'
+import { drainOutbox, readPendingRecords } from '../../core/support/outbox.ts'
 import { messagesSentBy, receiveMessages } from '../../core/support/messages.ts'
 import { allowEvents, publishUserCreated, subscriber, userCreated } from '../../core/support/module-events.ts'
 import { newModuleId } from '../../core/support/modules.ts'
@@ -39,7 +39,7 @@ interface ModuleMessage {
 
 const deliver = (id: string) => deliverPending(id, pick)
 const subjectsOf = async (id: string) => (await readActorLog(id)).events.map(({ subject }) => subject)
-const pendingCount = async (id: string) => (await query(keys.moduleEvents(id))).items.length
+const countPending = async (id: string) => (await query(keys.moduleEvents(id))).items.length
 const messagesAbout = async (id: string) =>
   (await receiveMessages(config.PLAT_QUEUE_MODULES)).filter((message) => (message as ModuleMessage).moduleId === id)
 
@@ -64,7 +64,7 @@ test('delivers subscribed events of all organisations in order, once, and no oth
       data: { userId: subject, username: 'ada' },
     })),
   )
-  expect(await pendingCount(id)).toBe(0)
+  expect(await countPending(id)).toBe(0)
   await deliver(id)
   expect((await readActorLog(id)).events).toHaveLength(3)
 })
@@ -74,7 +74,7 @@ test('delivers many events in order, once, also with several workers', async () 
   const subjects = await publishUserCreated(newId('org'), 60)
   await Promise.all([deliver(id), deliver(id), deliver(id)])
   expect(await subjectsOf(id)).toEqual(subjects)
-  expect(await pendingCount(id)).toBe(0)
+  expect(await countPending(id)).toBe(0)
 })
 
 test('enqueues a message for events that arrive after the last read of a worker', async () => {
@@ -84,7 +84,7 @@ test('enqueues a message for events that arrive after the last read of a worker'
   // At the second update, the worker releases its lease.
   const hasPublished = beforeCommand(/^Update/, () => publishUserCreated(newId('org'), 3), 2)
   await deliver(id)
-  expect([hasPublished(), await pendingCount(id)]).toEqual([true, 3])
+  expect([hasPublished(), await countPending(id)]).toEqual([true, 3])
   expect(await messagesAbout(id)).toContainEqual({ organisationId: caller.organisationId, moduleId: id })
   await deliver(id)
   expect(await subjectsOf(id)).toHaveLength(4)
@@ -99,12 +99,12 @@ test('redelivers events that a worker could not delete, and the module handles e
   const crashingWorker = await import('@platform/worker/modules/deliver-events')
   vi.unstubAllEnvs()
   await expect(crashingWorker.deliverPending(id, pick)).rejects.toThrow('Failpoint')
-  expect(await pendingCount(id)).toBe(3)
+  expect(await countPending(id)).toBe(3)
   await deliver(id)
-  expect(await pendingCount(id)).toBe(3)
+  expect(await countPending(id)).toBe(3)
   advanceClock(61 * secondMs)
   await deliver(id)
-  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, subjects])
+  expect([await countPending(id), await subjectsOf(id)]).toEqual([0, subjects])
 })
 
 test('drops an event after five failed deliveries with increasing delays', async () => {
@@ -114,9 +114,9 @@ test('drops an event after five failed deliveries with increasing delays', async
   await setBehaviour(id, { events: { subject: badSubject, how: 'throw' } })
   await deliver(id)
   expect(await subjectsOf(id)).toEqual([first, ...rest])
-  expect(await pendingCount(id)).toBe(1)
+  expect(await countPending(id)).toBe(1)
   let tries = 1
-  for (let waitedMs = 0; (await pendingCount(id)) > 0; waitedMs += 5 * secondMs) {
+  for (let waitedMs = 0; (await countPending(id)) > 0; waitedMs += 5 * secondMs) {
     const [recordBefore] = (await query(keys.moduleEvents(id))).items
     await deliver(id)
     const [recordAfter] = (await query(keys.moduleEvents(id))).items
@@ -143,7 +143,7 @@ test('drops an event that crashes the module before the module fails, and delive
       ),
     )
   // A restarted module has its default behaviour.
-  while ((await pendingCount(id)) > 0) {
+  while ((await countPending(id)) > 0) {
     await isResponding(() => setBehaviour(id, { events: { subject: badSubject, how: 'exit' } }))
     await deliver(id)
     advanceClock(secondMs)
@@ -186,7 +186,7 @@ test('sends no further messages during the delay after a failed delivery', async
     for (let count = 0; count < 5; count++) await deliver(id)
   }
   expect(await messagesSentBy(config.PLAT_QUEUE_MODULES, redeliver)).toEqual([])
-  expect(await pendingCount(id)).toBe(1)
+  expect(await countPending(id)).toBe(1)
 })
 
 test('drops events after one day', async () => {
@@ -196,7 +196,7 @@ test('drops events after one day', async () => {
   const [subject] = await publishUserCreated(newId('org'))
   await deliver(id)
   expect(await subjectsOf(id)).toEqual([subject])
-  expect(await pendingCount(id)).toBe(0)
+  expect(await countPending(id)).toBe(0)
 })
 
 test('drops events that were queued for another publisher, also while an upgrade ends', async () => {
@@ -208,13 +208,13 @@ test('drops events that were queued for another publisher, also while an upgrade
   await publishUserCreated(newId('org'), 2)
   await switchTo('other')
   await deliver(id)
-  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, []])
+  expect([await countPending(id), await subjectsOf(id)]).toEqual([0, []])
   const keptEvents = await publishUserCreated(newId('org'))
   const hasSwitched = beforeCommand(/^Query/, () => switchTo('tests'))
   await deliver(id)
-  expect([hasSwitched(), await pendingCount(id)]).toEqual([true, 1])
+  expect([hasSwitched(), await countPending(id)]).toEqual([true, 1])
   await deliver(id)
-  expect([await pendingCount(id), await subjectsOf(id)]).toEqual([0, keptEvents])
+  expect([await countPending(id), await subjectsOf(id)]).toEqual([0, keptEvents])
 })
 
 test('supervision enqueues a message for pending events', async () => {
@@ -233,7 +233,7 @@ test('forwards published events to webhooks and other modules under the name of 
   await drainOutbox(caller.organisationId)
   const [subject = ''] = await publishUserCreated(newId('org'))
   await deliver(id)
-  const records = await pendingRecords(caller.organisationId)
+  const records = await readPendingRecords(caller.organisationId)
   const events = records.flatMap((record) => record.events)
   expect(events).toMatchObject([
     {
@@ -265,5 +265,5 @@ test('deletes the pending events of an uninstalled module and of an unknown one'
   const otherId = newModuleId()
   await batchPut([{ ...keys.moduleEvent(otherId, 'evt_late.000'), event: '{}', ttl: nowSeconds() + 60 }])
   await deliver(otherId)
-  expect(await pendingCount(otherId)).toBe(0)
+  expect(await countPending(otherId)).toBe(0)
 })

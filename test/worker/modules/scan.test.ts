@@ -33,7 +33,7 @@ async function releasesOf(id: string) {
   return repositories.find(({ reference }) => reference === sourceOf(id))?.releases
 }
 
-const problems = async () => (await readCatalog()).scan?.problems
+const readProblems = async () => (await readCatalog()).scan?.problems
 
 async function requestsOf(work: () => Promise<unknown>): Promise<string[]> {
   const requests: string[] = []
@@ -139,7 +139,7 @@ test('ignores images that are not modules, and reports broken modules at every s
   for (let round = 0; round < 2; round++) {
     await scan(sourceOf(id))
     expect((await releasesOf(id))?.map(({ version }) => version)).toEqual(['1.0.0'])
-    const reportedProblems = (await problems()) ?? []
+    const reportedProblems = (await readProblems()) ?? []
     expect(reportedProblems).toHaveLength(4)
     expect(reportedProblems.every((problem) => problem.startsWith(`${sourceOf(id)}: sha256:`))).toBe(true)
   }
@@ -181,9 +181,9 @@ test('reports an unreachable registry once and keeps its releases', async () => 
   const repositoriesBefore = (await readCatalog()).repositories
   await registry.stopDuring(() => scan(sources))
   expect((await readCatalog()).repositories).toEqual(repositoriesBefore)
-  expect(await problems()).toHaveLength(2)
+  expect(await readProblems()).toHaveLength(2)
   await scan(sources)
-  expect(await problems()).toEqual([])
+  expect(await readProblems()).toEqual([])
 })
 
 test('an unresponsive registry or a missing repository delays no other', async () => {
@@ -194,7 +194,7 @@ test('an unresponsive registry or a missing repository delays no other', async (
   const silentSources = Array.from({ length: 30 }, (_, index) => `${unresponsiveHost}/modules/m${index}`)
   await scan([...silentSources, sourceOf(missingId), sourceOf(id)].join(','))
   expect(await releasesOf(id)).toHaveLength(1)
-  const reportedProblems = (await problems()) ?? []
+  const reportedProblems = (await readProblems()) ?? []
   expect(reportedProblems.filter((problem) => problem.startsWith(unresponsiveHost)).length).toBeLessThanOrEqual(4)
   expect(reportedProblems.filter((problem) => problem.startsWith(sourceOf(missingId)))).toHaveLength(1)
 })
@@ -211,7 +211,7 @@ test.runIf(isLong)('limits the scan to the newest tags', async () => {
     2 * releaseLimit,
   )
   expect((await releasesOf(id))?.map(({ version }) => version)).toEqual(['2.0.0', '1.0.0'])
-  expect(await problems()).toEqual([`${sourceOf(id)}: It has 407 tags; 400 of them are scanned.`])
+  expect(await readProblems()).toEqual([`${sourceOf(id)}: It has 407 tags; 400 of them are scanned.`])
 })
 
 test('ignores releases of the platform in the same registry, without a problem', async () => {
@@ -224,7 +224,7 @@ test('ignores releases of the platform in the same registry, without a problem',
   await publish({ client, name: 'platform/releases' }, artifact, registry.keys.trusted.privateKeyPem)
   await scan(`${registry.host}/platform/*`)
   const { repositories } = await readCatalog()
-  expect(await problems()).toEqual([])
+  expect(await readProblems()).toEqual([])
   expect(repositories).toMatchObject([{ reference: `${registry.host}/platform/releases`, releases: [] }])
 })
 

@@ -35,7 +35,7 @@ import { countStoreCalls } from '../../support/store-calls.ts'
 import { fastTimers } from '../../support/fast-timers.ts'
 import { newCaller, bootstrapPlatform } from '../../support/fixtures.ts'
 import { advanceClock } from '../../support/clock.ts'
-import { notificationTypes } from '../../core/support/notifications.ts'
+import { readNotificationTypes } from '../../core/support/notifications.ts'
 import { runModuleOperation } from '../../core/support/module-operations.ts'
 
 await bootstrapPlatform()
@@ -105,8 +105,8 @@ test('marks a module as Unhealthy after two missed heartbeats, and notifies user
   // Without declared checks, the health endpoint is the only check.
   const check = { name: 'health', status: 'Unhealthy', description: 'The health endpoint does not respond.' }
   expect(await Module.read(id)).toMatchObject({ health: 'Unhealthy', checks: [check] })
-  expect(await notificationTypes(caller)).toEqual(['ModuleFailed', 'ModuleInstalled'])
-  expect(await notificationTypes(reader)).toEqual([])
+  expect(await readNotificationTypes(caller)).toEqual(['ModuleFailed', 'ModuleInstalled'])
+  expect(await readNotificationTypes(reader)).toEqual([])
   await tick()
   await tick()
   expect((await Module.read(id)).health).toBe('Healthy')

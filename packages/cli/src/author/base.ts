@@ -28,12 +28,15 @@ export const openBase = (reference: string, { spec }: ModuleManifest): Remote =>
   openRemote(reference, { isTarget: referenceOf(reference).registry === referenceOf(spec.image).registry })
 
 /** Reads the base image. Throws `CliError` if it is missing or built for another platform. */
-export async function readBase(remote: Remote, platform: Platform): Promise<Image> {
-  const base = await readImage(remote.client, remote.repository, remote.target, platform)
-  if (base === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remote)}.`)
+export async function readBase(remoteImage: Remote, platform: Platform): Promise<Image> {
+  const base = await readImage(remoteImage.client, remoteImage.repository, remoteImage.target, platform)
+  if (base === undefined) throw new CliError('refused', `Image not found: ${formatTarget(remoteImage)}.`)
   const [expected, actual] = [platform, base.config].map(formatPlatform)
   if (actual !== expected) {
-    throw new CliError('refused', `${formatTarget(remote)} is built for ${actual}, but the module for ${expected}.`)
+    throw new CliError(
+      'refused',
+      `${formatTarget(remoteImage)} is built for ${actual}, but the module for ${expected}.`,
+    )
   }
   return base
 }

@@ -21,17 +21,17 @@ export async function buildProject(
   if (base.withNode) requireNodeFor(formatPlatform(platform))
   const { manifest } = await renewManifest(project)
   const program = await bundle(project)
-  const remote = base.from === undefined ? undefined : openBase(base.from, manifest)
+  const remoteImage = base.from === undefined ? undefined : openBase(base.from, manifest)
   const image = await buildImage({
     files: await filesOf(project, program),
     config: { Entrypoint: ['node', programPath], Cmd: [], WorkingDir: '/app' },
     labels: labelsOf(manifest),
     ...(base.withNode && { layers: [await buildNodeLayer()] }),
-    ...(remote && { base: await readBase(remote, platform) }),
+    ...(remoteImage && { base: await readBase(remoteImage, platform) }),
     platform,
   })
   await rm(project.imageFolder, { recursive: true, force: true })
-  const layers = remote ? await fetchLayers(remote, image.layers) : image.layers
+  const layers = remoteImage ? await fetchLayers(remoteImage, image.layers) : image.layers
   await exportLayout({ ...image, layers }, project.imageFolder, [tagOf(manifest.metadata.version), 'latest'])
   await writeFile(project.programFile, program)
   return { image, manifest }

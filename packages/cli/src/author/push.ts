@@ -32,9 +32,9 @@ interface PushOptions {
  */
 export async function pushProject(project: Project, { to, tags, privateKeyPem }: PushOptions): Promise<PushedImage> {
   const { version, image } = await builtImage(project)
-  const remote = openRemote(to === undefined ? image.reference : repositoryOf(to))
-  const { client, repository } = remote
-  await uploadImage(project, remote, image)
+  const remoteImage = openRemote(to === undefined ? image.reference : repositoryOf(to))
+  const { client, repository } = remoteImage
+  await uploadImage(project, remoteImage, image)
   if (privateKeyPem !== undefined) await signImage(client, repository, image.digest, privateKeyPem)
   const tag = tagOf(version)
   for (const each of tags ?? [tag, 'latest'])

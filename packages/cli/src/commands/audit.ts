@@ -8,7 +8,7 @@ import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { type PrintOptions, showList, showOne } from '../print/show.ts'
 import { say, write } from '../print/write.ts'
 import { addCommand, addListCommand, withExamples } from './add-command.ts'
-import { findUser, userNames } from './user.ts'
+import { findUser, readUserNames } from './user.ts'
 
 interface Filter {
   actor?: string
@@ -62,7 +62,7 @@ async function list({
   const entries = await readList({ limit, ...(all && { all }) }, read)
   const names =
     process.stdout.isTTY && !json
-      ? await userNames(
+      ? await readUserNames(
           api,
           entries.items.map(({ actor: { id } }) => id),
         )

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { unwrap } from '../api/unwrap.ts'
 import type { Api, Schemas } from '../api/client.ts'
 import { type Extent, readList } from '../api/pages.ts'
-import { clusterNames, findCluster } from '../clusters.ts'
+import { readClusterNames, findCluster } from '../clusters.ts'
 import { connect, connectToFollow } from '../connect.ts'
 import { getJob, outputOf, untilEnded } from '../jobs/job.ts'
 import { finalCode, printOutput } from '../jobs/run-one.ts'
@@ -78,7 +78,7 @@ async function list(options: Filter): Promise<void> {
     unwrap(api.GET('/api/v1/jobs', { params: { query: { ...filter, ...paging } } })),
   )
   if (options.json) return writeJson(jobs)
-  const names = await clusterNames(
+  const names = await readClusterNames(
     api,
     jobs.items.flatMap((job) => job.clusterId ?? []),
   )

@@ -58,9 +58,9 @@ async function listCatalog({ json, wide, installed, verified, search }: Filter):
 
 async function scan({ json, wait }: PrintOptions & { wait: boolean }): Promise<void> {
   const api = connect()
-  const accepted = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
-  if (!wait) return json ? showOne({ json }, accepted) : say('Scan started. See: plat module catalog')
-  const { scannedAt, totalCount, problems } = await waitForScan(api, accepted.scannedAt)
+  const acceptedJob = await unwrap(api.POST('/api/v1/modules/catalog/scan'))
+  if (!wait) return json ? showOne({ json }, acceptedJob) : say('Scan started. See: plat module catalog')
+  const { scannedAt, totalCount, problems } = await waitForScan(api, acceptedJob.scannedAt)
   if (json) return showOne({ json }, { scannedAt, totalCount, problems })
   say(`The catalog is up to date: ${countText(totalCount, 'module')}.`)
   problems.forEach(say)

@@ -73,9 +73,9 @@ async function install(
   if (acceptEvents && !options.wait)
     throw new CliError('usage', '--accept-events requires the end of the installation. Omit --no-wait.')
   const api = connectToFollow()
-  const accepted = await requestInstall(api)
-  await follow(api, accepted, options)
-  if (!process.exitCode) await confirmEvents(api, accepted, acceptEvents)
+  const acceptedJob = await requestInstall(api)
+  await follow(api, acceptedJob, options)
+  if (!process.exitCode) await confirmEvents(api, acceptedJob, acceptEvents)
 }
 
 function installImage(imageRef: string, { version, manifest }: InstallOptions) {
@@ -94,9 +94,9 @@ function installFromCatalog(id: string, { version, manifest }: InstallOptions) {
 
 async function uninstall(id: string, options: WaitOptions): Promise<void> {
   const api = connectToFollow()
-  const accepted = await acceptUninstall(api, id)
-  if (accepted === undefined) return showOne(options, { moduleId: id, status: 'Uninstalled' })
-  await follow(api, accepted, options)
+  const acceptedJob = await acceptUninstall(api, id)
+  if (acceptedJob === undefined) return showOne(options, { moduleId: id, status: 'Uninstalled' })
+  await follow(api, acceptedJob, options)
 }
 
 // If the response to an earlier attempt was lost, the uninstallation may already be running; its job is then returned.
@@ -120,7 +120,7 @@ function undefinedIfNotFound(error: unknown): undefined {
   if (!isApiRejection(error, 'module_not_found')) throw error
 }
 
-async function follow(api: Api, accepted: { jobId: string }, { wait, ...options }: WaitOptions): Promise<void> {
-  if (!wait) return showOne(options, accepted)
-  process.exitCode = await followOperation(api, accepted.jobId, options)
+async function follow(api: Api, job: { jobId: string }, { wait, ...options }: WaitOptions): Promise<void> {
+  if (!wait) return showOne(options, job)
+  process.exitCode = await followOperation(api, job.jobId, options)
 }

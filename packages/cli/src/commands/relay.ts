@@ -93,8 +93,10 @@ async function listClusters(id: string, { limit, all, status, ...options }: Clus
 }
 
 async function cancel(id: string, options: PrintOptions): Promise<void> {
-  const cancelled = await unwrap(connect().POST('/api/v1/relay-updates/{id}/cancel', { params: { path: { id } } }))
-  await showOne(options, cancelled)
+  const cancelledUpdate = await unwrap(
+    connect().POST('/api/v1/relay-updates/{id}/cancel', { params: { path: { id } } }),
+  )
+  await showOne(options, cancelledUpdate)
 }
 
 const maxUnconfirmed = 10

@@ -53,7 +53,7 @@ const listUsers = (api: Api, extent: Extent) =>
   readList(extent, (query) => unwrap(api.GET('/api/v1/users', { params: { query } })))
 
 /** Reads the names of at most 20 users, by id. Users that the caller cannot read are omitted. */
-export async function userNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
+export async function readUserNames(api: Api, ids: readonly string[]): Promise<Map<string, string>> {
   const read = [...new Set(ids)].filter((id) => id.startsWith('user_')).slice(0, maxNames)
   const foundUsers = await Promise.all(
     read.map(async (id) => (await api.GET('/api/v1/users/{id}', { params: { path: { id } } })).data),

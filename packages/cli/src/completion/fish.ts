@@ -21,8 +21,8 @@ ${completions.flatMap(linesOf).join('\n')}
 function linesOf({ path, words, choices, hasContexts }: CommandCompletions): string[] {
   const completePrefix = `complete -c plat -n ${quote(`__plat_at "${path}"`)}`
   const lines = words.map(({ text, description }) => {
-    const named = choices.find(({ option }) => option === text)?.values.join(' ')
-    const values = text === '--context' ? `(${contextNamesCommand})` : named
+    const namedText = choices.find(({ option }) => option === text)?.values.join(' ')
+    const values = text === '--context' ? `(${contextNamesCommand})` : namedText
     const word = text.startsWith('--') ? `-l ${text.slice(2)}` : `-f -a ${text}`
     return `${completePrefix} ${word}${values === undefined ? '' : ` -x -a ${quote(values)}`} -d ${quote(description)}`
   })

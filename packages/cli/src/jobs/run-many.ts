@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { makeFolder } from '@platform/oci/make-folder'
 import { isApiRejection, unwrap } from '../api/unwrap.ts'
 import type { Api } from '../api/client.ts'
-import { existingIds, type NamedCluster } from '../clusters.ts'
+import { findExistingIds, type NamedCluster } from '../clusters.ts'
 import { CliError, exitCodes, messageOf } from '../exit.ts'
 import { Progress } from '../print/progress.ts'
 import { cellOf } from '../print/table.ts'
@@ -93,7 +93,7 @@ class Run {
   }
 
   async #withoutRemoved(ids: string[]): Promise<string[]> {
-    const existingClusterIds = await existingIds(this.#api, ids)
+    const existingClusterIds = await findExistingIds(this.#api, ids)
     for (const id of ids.filter((each) => !existingClusterIds.has(each))) {
       say(`${cellOf(this.#names.get(id) ?? id)} (${id}) was removed and is skipped.`)
       this.#names.delete(id)

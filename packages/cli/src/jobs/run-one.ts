@@ -99,8 +99,8 @@ export async function printOutput(
   extent: { offset: number; stopsAtEnd?: boolean; isRaw?: boolean },
 ): Promise<void> {
   const names = new Map(nodes.map(({ id, name }) => [id, name]))
-  const printing = { start: extent.offset, isRaw: extent.isRaw ?? false }
-  const printer = nodes.length > 1 ? labelledPrinter(printing, names) : rawPrinter(printing)
+  const printOptions = { start: extent.offset, isRaw: extent.isRaw ?? false }
+  const printer = nodes.length > 1 ? labelledPrinter(printOptions, names) : rawPrinter(printOptions)
   for await (const chunk of outputOf(api, jobId, extent)) await printer.print(chunk)
   await printer.end()
 }

@@ -48,9 +48,9 @@ async function firstExitCode(api: Api, batchId: string, nameOf: (clusterId: stri
     jobsOfBatch(api, batchId, 'Cancelled'),
   ])
   const jobs = [...failedJobs.items, ...cancelledJobs.items].toSorted((one, other) => (one.id < other.id ? -1 : 1))
-  const listed = await Promise.all(jobs.slice(0, maxListed).map(({ id }) => getJob(api, id)))
-  for (const job of listed) say(`${nameOf(job.clusterId ?? '')} (${job.id}): ${describeEnd(job)}`)
-  if (jobs.length > listed.length)
-    say(`… and ${jobs.length - listed.length} more. See: plat job list --batch ${batchId}`)
-  return listed[0] === undefined ? exitCodes.noExitCode : exitCodeOf(listed[0])
+  const listedJobs = await Promise.all(jobs.slice(0, maxListed).map(({ id }) => getJob(api, id)))
+  for (const job of listedJobs) say(`${nameOf(job.clusterId ?? '')} (${job.id}): ${describeEnd(job)}`)
+  if (jobs.length > listedJobs.length)
+    say(`… and ${jobs.length - listedJobs.length} more. See: plat job list --batch ${batchId}`)
+  return listedJobs[0] === undefined ? exitCodes.noExitCode : exitCodeOf(listedJobs[0])
 }

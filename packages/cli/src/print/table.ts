@@ -82,15 +82,15 @@ function fitWidths<Row>(columns: readonly Column<Row>[], contentWidths: readonly
 }
 
 // Repeatedly shrinks the widest column that is wider than its minimum.
-function shrinkWidths(columnWidths: readonly number[], width: number, minimumOf: (index: number) => number): number[] {
+function shrinkWidths(columnWidths: readonly number[], width: number, minOf: (index: number) => number): number[] {
   const widths = [...columnWidths]
   let excessWidth = widths.reduce((total, one) => total + one + gap.length, -gap.length) - width
   while (excessWidth > 0) {
-    const shrinkableWidths = widths.map((one, index) => (one > minimumOf(index) ? one : 0))
+    const shrinkableWidths = widths.map((one, index) => (one > minOf(index) ? one : 0))
     const widestWidth = Math.max(0, ...shrinkableWidths)
     if (widestWidth === 0) break
     const index = shrinkableWidths.indexOf(widestWidth)
-    const nextWidth = Math.max(minimumOf(index), ...shrinkableWidths.filter((one) => one < widestWidth))
+    const nextWidth = Math.max(minOf(index), ...shrinkableWidths.filter((one) => one < widestWidth))
     const reduction = Math.min(excessWidth, widestWidth - nextWidth || 1)
     widths[index] = widestWidth - reduction
     excessWidth -= reduction

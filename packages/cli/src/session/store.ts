@@ -92,10 +92,14 @@ export function readContext(name: string): Context | undefined {
     adoptSession()
     try {
       const earlierContent = name === defaultContext ? contentOf(earlierSessionPath()) : undefined
-      const stored: unknown = JSON.parse(contentOf(pathOf(name)) ?? earlierContent ?? 'null')
-      if (!isContext(stored)) return undefined
-      const { server, username } = stored
-      return { server, ...(username !== undefined && { username }), ...(isSession(stored) && { session: stored }) }
+      const storedContext: unknown = JSON.parse(contentOf(pathOf(name)) ?? earlierContent ?? 'null')
+      if (!isContext(storedContext)) return undefined
+      const { server, username } = storedContext
+      return {
+        server,
+        ...(username !== undefined && { username }),
+        ...(isSession(storedContext) && { session: storedContext }),
+      }
     } catch (error) {
       if (error instanceof SyntaxError) return undefined
       throw error

@@ -73,14 +73,16 @@ export function correct({ paths = {}, components = {}, ...document }: ReturnType
     operations.map((operation) => operation?.responses),
     schemas,
   )
-  const shared = new Set([...requestComponents].filter((name) => responseComponents.has(name)))
+  const sharedNames = new Set([...requestComponents].filter((name) => responseComponents.has(name)))
   const correctedSchemas = Object.entries(schemas).flatMap(([name, schema]) => [
-    [name, correctValue(schema, { shared, isResponse: !requestComponents.has(name) })],
-    ...(shared.has(name) ? [[`${name}Output`, correctValue(schema, { shared, isResponse: true })]] : []),
+    [name, correctValue(schema, { shared: sharedNames, isResponse: !requestComponents.has(name) })],
+    ...(sharedNames.has(name)
+      ? [[`${name}Output`, correctValue(schema, { shared: sharedNames, isResponse: true })]]
+      : []),
   ])
   return {
     ...document,
-    paths: correctValue(paths, { shared, isResponse: false }),
+    paths: correctValue(paths, { shared: sharedNames, isResponse: false }),
     components: { ...components, schemas: Object.fromEntries(correctedSchemas) },
   }
 }

@@ -12,7 +12,7 @@ import { workTexts } from './texts/work.ts'
 const tables = [accessTexts, eventTexts, fleetTexts, platformTexts, relayTexts, workTexts]
 
 /** Owner and property, such as `Cluster name` → text. */
-const texts = new Map<string, Text>(
+const textByName = new Map<string, Text>(
   tables.flatMap((table) =>
     Object.entries(table).flatMap(([owners, members]) =>
       owners
@@ -22,13 +22,13 @@ const texts = new Map<string, Text>(
   ),
 )
 
-const owners = new Set([...texts.keys()].map((key) => key.split(' ')[0] ?? ''))
+const owners = new Set([...textByName.keys()].map((key) => key.split(' ')[0] ?? ''))
 
 type DescribedSchema = Pick<Schema, '$ref' | 'description' | 'example' | 'examples'>
 
 /** Adds descriptions and examples that the schemas of a document lack. */
 export class Describer {
-  readonly #unusedTexts = new Set(texts.keys())
+  readonly #unusedTexts = new Set(textByName.keys())
 
   /** Keys of the texts that have no property, or whose property has another description. */
   get unusedTexts(): string[] {
@@ -51,7 +51,7 @@ export class Describer {
 
   /** Describes a schema, its properties and those of nested schemas that have no name. */
   describeSchema(schema: Schema, owner: string, path: readonly string[] = []): void {
-    if (path.length === 0) this.#fill(schema, texts.get(`${owner} `), `${owner} `)
+    if (path.length === 0) this.#fill(schema, textByName.get(`${owner} `), `${owner} `)
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       if (property === undefined) continue
       const inner = [...path, name]
@@ -80,7 +80,7 @@ export class Describer {
 
   #describeMember(member: DescribedSchema, owner: string, path: readonly string[]): void {
     const key = `${owner} ${path.join('.')}`
-    const text = texts.get(key)
+    const text = textByName.get(key)
     this.#fill(member, text ?? common[path.at(-1) ?? ''], text === undefined ? undefined : key)
   }
 

@@ -160,13 +160,13 @@ function spreadWrites(
 export const activeJobsProjection: Projection = {
   name: 'active jobs',
   countedWrites: (_, records) => {
-    const ended = records
+    const endedJobs = records
       .flatMap(({ transitions }) => transitions)
       // Operations, which have no cluster, do not count. A job whose creation failed was counted with its batch.
       .filter(
         ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
       )
-    return ended.length === 0 ? {} : { add: { activeEnded: ended.length } }
+    return endedJobs.length === 0 ? {} : { add: { activeEnded: endedJobs.length } }
   },
 }
 

@@ -161,8 +161,9 @@ export async function beginAttempt(username: string, origin: PasswordProof): Pro
 async function reserve({ failureLimits }: Attempt): Promise<void> {
   const writes = failureLimits.map(({ counter, counts }) => countCallWrite(counter, counts.slice(1)))
   const failure = await transact(writes)
-  const exceeded = failure && failureLimits[failure.index]
-  if (exceeded) throw limitExceededError(exceeded.counter, [countOf(failure.item), ...exceeded.counts.slice(1)])
+  const exceededLimit = failure && failureLimits[failure.index]
+  if (exceededLimit)
+    throw limitExceededError(exceededLimit.counter, [countOf(failure.item), ...exceededLimit.counts.slice(1)])
   reportTightest(failureLimits.map(withOneMore))
 }
 
@@ -223,8 +224,8 @@ const withOneMore = ({ counter, counts: [count = 0, ...earlierCounts] }: Limit):
 })
 
 function enforceLimits(limits: readonly Limit[]): void {
-  const exceeded = limits.find((limit) => remainingOf(limit) === 0)
-  if (exceeded !== undefined) throw limitExceededError(exceeded.counter, exceeded.counts)
+  const exceededLimit = limits.find((limit) => remainingOf(limit) === 0)
+  if (exceededLimit !== undefined) throw limitExceededError(exceededLimit.counter, exceededLimit.counts)
   reportTightest(limits)
 }
 

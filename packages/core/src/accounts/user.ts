@@ -102,10 +102,12 @@ export const view = (
 export async function profile(caller: Caller): Promise<UserProfile> {
   const user = await find(caller.organisationId, caller.userId)
   if (user === undefined) throw platformError('unauthenticated')
-  const granted = permissionsOf(user.roles)
+  const grantedPermissions = permissionsOf(user.roles)
   return view(
     user,
-    caller.tokenId === undefined ? granted : granted.filter((permission) => caller.permissions.has(permission)),
+    caller.tokenId === undefined
+      ? grantedPermissions
+      : grantedPermissions.filter((permission) => caller.permissions.has(permission)),
   )
 }
 
@@ -123,8 +125,12 @@ export async function read({ organisationId }: Caller, userId: string): Promise<
 
 export const roles = ({ permissions }: Caller): { items: RoleDescription[] } => ({
   items: roleNames.map((name) => {
-    const included = permissionsOf([name])
-    return { name, permissions: included, grantable: included.every((permission) => permissions.has(permission)) }
+    const includedPermissions = permissionsOf([name])
+    return {
+      name,
+      permissions: includedPermissions,
+      grantable: includedPermissions.every((permission) => permissions.has(permission)),
+    }
   }),
 })
 

@@ -1,5 +1,5 @@
 import { type AuditEntryRequest } from '@platform/contract/audit'
-import { auditHead } from './projection.ts'
+import { readAuditHead } from './projection.ts'
 import { parseEntry } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
@@ -71,7 +71,7 @@ async function pageOfChain(
   { from, to }: AuditFilter,
   { page, pageSize, before: position }: Page,
 ): Promise<EntryPage> {
-  const { seq } = await auditHead(organisationId)
+  const { seq } = await readAuditHead(organisationId)
   const [earlierCount, lastSeq] = await Promise.all([
     from === undefined ? 0 : countEntriesBefore(organisationId, seq, from),
     to === undefined ? seq : countEntriesBefore(organisationId, seq, to),

@@ -7,7 +7,7 @@ import { type Item, query } from '../db/table.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { log } from '../log.ts'
 import { signCheckpoint } from './checkpoint.ts'
-import { auditHead } from './projection.ts'
+import { readAuditHead } from './projection.ts'
 
 /**
  * Checkpoints are written to a place outside the table, so that a person with access to the table cannot replace them.
@@ -22,7 +22,7 @@ export async function writeCheckpoints(): Promise<void> {
   let failureCount = 0
   const writeCheckpoint = async (id: string) => {
     try {
-      const head = await auditHead(id)
+      const head = await readAuditHead(id)
       if (head.seq > 0) await writeOnce(target, `${id}/${nameOf(head)}`, () => signCheckpoint(id, head))
     } catch (error) {
       failureCount += 1

@@ -6,7 +6,7 @@ import { type Caller } from '../caller.ts'
 import { validationFailedError } from '../error.ts'
 import { auditKey } from '../signing/audit-key.ts'
 import { publicKeyOf } from '../signing/published-keys.ts'
-import { type AuditHead, auditHead } from './projection.ts'
+import { type AuditHead, readAuditHead } from './projection.ts'
 
 /** A checkpoint is the signed number and hash of a trail's newest entry. A copy reveals later truncation. */
 
@@ -24,7 +24,7 @@ export async function signCheckpoint(organisationId: string, { seq, hash }: Audi
 }
 
 export async function checkpoint({ organisationId }: Caller): Promise<AuditCheckpoint> {
-  const head = await auditHead(organisationId)
+  const head = await readAuditHead(organisationId)
   const [jws, key] = [await signCheckpoint(organisationId, head), await auditKey()]
   return { checkpoint: jws, seq: head.seq, hash: head.hash, at: iso(nowSeconds() * 1000), key: publicKeyOf(key) }
 }

@@ -1,6 +1,6 @@
 import { type AuditEntry, type auditFormats } from '@platform/contract/audit'
 import { signCheckpoint } from './checkpoint.ts'
-import { auditHead } from './projection.ts'
+import { readAuditHead } from './projection.ts'
 import { parseEntry } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
@@ -23,7 +23,7 @@ export async function exportPage(
   const { organisationId } = caller
   const { pk, sk } = keys.auditEntry(organisationId, after + 1)
   const [head, { items }] = await Promise.all([
-    auditHead(organisationId),
+    readAuditHead(organisationId),
     query({ pk, from: sk, limit: maxEntriesPerPage }),
   ])
   const entries = items.map(parseEntry)

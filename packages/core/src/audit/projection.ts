@@ -15,7 +15,7 @@ export interface AuditHead {
   atMs: number
 }
 
-export async function auditHead(organisationId: string): Promise<AuditHead> {
+export async function readAuditHead(organisationId: string): Promise<AuditHead> {
   return headIn(organisationId, (await get(keys.organisationCounts(organisationId))) ?? {})
 }
 

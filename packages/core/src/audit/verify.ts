@@ -1,6 +1,6 @@
 import { type AuditVerification } from '@platform/contract/audit'
 import { readCheckpoint } from './checkpoint.ts'
-import { auditHead } from './projection.ts'
+import { readAuditHead } from './projection.ts'
 import { genesisHash, isValidEntry } from './entry.ts'
 import { type Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
@@ -16,7 +16,7 @@ export async function verify(
   limit = maxEntriesPerCall,
 ): Promise<AuditVerification> {
   const checkpoint = range.checkpoint === undefined ? undefined : await readCheckpoint(organisationId, range.checkpoint)
-  const head = await auditHead(organisationId)
+  const head = await readAuditHead(organisationId)
   const after = Math.min(range.after, head.seq)
   const lastSeq = Math.min(head.seq, after + limit)
   let seq = after

@@ -15,7 +15,7 @@ import { sortClusters } from './sort.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item } from '../db/table.ts'
 import { pageOfRange } from '../db/index-page.ts'
-import { newestRecords, parseHead, type OffsetList, readPage } from '../db/offset-list.ts'
+import { readNewestRecords, parseHead, type OffsetList, readPage } from '../db/offset-list.ts'
 import { type Order, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { validationFailedError } from '../error.ts'
 
@@ -96,7 +96,7 @@ async function pageOfFilter(organisationId: string, filter: Filter, page: Page):
   observe(sweepState)
   if (parseHead(headItem).total > exactFilterLimit)
     return pageByIndex(organisationId, filter, countMatching(statusCounts, filter), page)
-  const records = (await newestRecords(clustersOf(organisationId), exactFilterLimit)).map(parseCluster)
+  const records = (await readNewestRecords(clustersOf(organisationId), exactFilterLimit)).map(parseCluster)
   return pageOfRecords(records.filter(matches(filter)), page)
 }
 
@@ -154,7 +154,7 @@ async function searchFiltered(
   { term, ...filter }: Filter & { term: string },
   page: Page,
 ): Promise<ClusterRecords> {
-  const items = await newestRecords(clustersOf(organisationId), filteredSearchLimit)
+  const items = await readNewestRecords(clustersOf(organisationId), filteredSearchLimit)
   const records = items.filter(nameContains(term)).map(parseCluster).filter(matches(filter))
   return { ...pageOfRecords(records, page), searchedAll: items.length < filteredSearchLimit }
 }

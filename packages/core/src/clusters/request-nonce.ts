@@ -33,10 +33,15 @@ export function consumeHeartbeatNonce(
   if (issuedSeconds <= Number.parseInt(floor, 36) || tokens.some((token) => token.startsWith(hash))) return undefined
   const isUnexpired = (token: string) =>
     secondsOf(token) > nowMs / 1000 - retentionSeconds && secondsOf(token) <= latestIssuedSeconds
-  const unexpired = tokens.filter(isUnexpired)
-  const newTokens = [...unexpired, hash + issuedSeconds.toString(36)].toSorted((a, b) => secondsOf(a) - secondsOf(b))
-  const dropped = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
-  return [dropped === undefined ? floor : secondsOf(dropped).toString(36), ...newTokens.slice(-maxTokens)].join(',')
+  const unexpiredTokens = tokens.filter(isUnexpired)
+  const newTokens = [...unexpiredTokens, hash + issuedSeconds.toString(36)].toSorted(
+    (a, b) => secondsOf(a) - secondsOf(b),
+  )
+  const droppedToken = newTokens.slice(0, Math.max(0, newTokens.length - maxTokens)).at(-1)
+  return [
+    droppedToken === undefined ? floor : secondsOf(droppedToken).toString(36),
+    ...newTokens.slice(-maxTokens),
+  ].join(',')
 }
 
 const secondsOf = (token: string): number => Number.parseInt(token.slice(hashLength), 36)

@@ -103,12 +103,12 @@ function contentOf({ name, data, subject }: StoredOutboxEvent): Content {
       ...(isText(statusReason) && { detail: statusReason }),
     }
   }
-  return { kind: 'event', title: titles[name] ?? name, ...(isText(relayId) && { resource: relayId }) }
+  return { kind: 'event', title: eventTitles[name] ?? name, ...(isText(relayId) && { resource: relayId }) }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-const titles: Partial<Record<StoredOutboxEvent['name'], string>> = {
+const eventTitles: Partial<Record<StoredOutboxEvent['name'], string>> = {
   'cluster.registered': 'Cluster registered',
   'cluster.enrolled': 'Relay enrolled',
   'cluster.updated': 'Cluster changed',

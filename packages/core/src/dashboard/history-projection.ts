@@ -28,7 +28,7 @@ async function beforeCommit(organisationId: string, records: readonly OutboxReco
   if (!records.some(({ events }) => events.some(({ name }) => statusEvents.has(name)))) return
   const [statusCounts, last] = await Promise.all([
     get(keys.clusterStatusCounts(organisationId)),
-    lastSnapshot(organisationId),
+    readLastSnapshot(organisationId),
   ])
   // The clock of another process may be ahead.
   const bucket = Math.max(bucketAt(now()), last?.bucket ?? 0)
@@ -38,7 +38,7 @@ async function beforeCommit(organisationId: string, records: readonly OutboxReco
   await tryUpdate(keys.clusterHistory(organisationId, bucket), { set }, { revision: { absentOrAtMost: revision } })
 }
 
-async function lastSnapshot(organisationId: string): Promise<{ bucket: number } | undefined> {
+async function readLastSnapshot(organisationId: string): Promise<{ bucket: number } | undefined> {
   const { pk, sk } = keys.clusterHistory(organisationId, Number.MAX_SAFE_INTEGER)
   const { items } = await query({ pk, from: 'CLUSTERS#', to: sk, isNewestFirst: true, limit: 1 })
   return items.map((item: Item) => ({ bucket: keys.bucketStartMsOf(item['sk']) }))[0]
@@ -65,17 +65,18 @@ const endCounters: Partial<Record<JobStatus, HistoryCounter>> = {
 function countedWrites(organisationId: string, records: readonly OutboxRecord[], counts: Item): CountedWrites {
   const buckets = countsByBucket(records)
   if (buckets.size === 0) return {}
-  const stored = currentBucket(counts)
-  const newestBucket = Math.max(...buckets.keys(), stored?.bucket ?? 0)
+  const storedBucket = currentBucket(counts)
+  const newestBucket = Math.max(...buckets.keys(), storedBucket?.bucket ?? 0)
   const currentCounts = buckets.get(newestBucket) ?? {}
   buckets.delete(newestBucket)
-  const isNew = stored?.bucket !== newestBucket
-  if (isNew && stored !== undefined) buckets.set(stored.bucket, sumOf(stored.counts, buckets.get(stored.bucket) ?? {}))
+  const isNew = storedBucket?.bucket !== newestBucket
+  if (isNew && storedBucket !== undefined)
+    buckets.set(storedBucket.bucket, sumOf(storedBucket.counts, buckets.get(storedBucket.bucket) ?? {}))
   return {
     ...(isNew
       ? { set: { historyBucket: newestBucket, ...currentFields(sumOf({}, currentCounts)) } }
       : { add: currentFields(currentCounts) }),
-    condition: { historyBucket: unchanged(stored?.bucket) },
+    condition: { historyBucket: unchanged(storedBucket?.bucket) },
     writes: [...buckets].map(([bucket, add]) =>
       upsert(keys.jobHistory(organisationId, bucket), {
         add,

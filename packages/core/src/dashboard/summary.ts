@@ -19,7 +19,7 @@ import { unreadCount } from '../notifications/unread.ts'
 
 /** Every open portal tab polls this summary, so it reads counters instead of lists. */
 
-export async function portalSummary(caller: Caller): Promise<PortalSummary> {
+export async function readPortalSummary(caller: Caller): Promise<PortalSummary> {
   const [counters, notificationCount, installed] = await Promise.all([
     readCounters(caller),
     unreadCount(caller),
@@ -81,13 +81,14 @@ function jobNumbers(totals: Item | undefined) {
 }
 
 function moduleNumbers({ modules, healthById }: InstalledModules, scan: Item | undefined) {
-  const installed = modules.filter(isInstalled)
+  const installedModules = modules.filter(isInstalled)
   const latestVersionById = latestVersions(scan)
   const isOutdated = (id: string, version: string) => isNewer(latestVersionById.get(id) ?? version, version)
   return {
-    installed: installed.length,
-    unhealthy: installed.filter((record) => currentHealth(record, healthById.get(record.id)) === 'Unhealthy').length,
-    updatesAvailable: installed.filter(({ id, release }) => isOutdated(id, release.version)).length,
+    installed: installedModules.length,
+    unhealthy: installedModules.filter((record) => currentHealth(record, healthById.get(record.id)) === 'Unhealthy')
+      .length,
+    updatesAvailable: installedModules.filter(({ id, release }) => isOutdated(id, release.version)).length,
   }
 }
 

@@ -74,13 +74,13 @@ export async function readPage(list: OffsetList, page: Page) {
 /** Reads one record more than the page has, to see whether others follow. */
 async function recordsFrom(list: OffsetList, index: OffsetIndex, { page, pageSize, before }: Page): Promise<Item[]> {
   const size = pageSize + 1
-  if (before !== undefined) return newestRecords(list, size, upperBoundBelow(before))
+  if (before !== undefined) return readNewestRecords(list, size, upperBoundBelow(before))
   const position = seekOffset(index, (page - 1) * pageSize)
   if (position === undefined) return []
   const { skippedCount, beforeMs } = position
   const to = beforeMs === undefined ? undefined : lowestIdAt(list.prefix, beforeMs)
-  return (await newestRecords(list, skippedCount + size, to)).slice(skippedCount)
+  return (await readNewestRecords(list, skippedCount + size, to)).slice(skippedCount)
 }
 
-export const newestRecords = ({ pk }: OffsetList, limit: number, to?: string): Promise<Item[]> =>
+export const readNewestRecords = ({ pk }: OffsetList, limit: number, to?: string): Promise<Item[]> =>
   queryAll({ pk, ...(to !== undefined && { to }), isNewestFirst: true, mayBeStale: true }, limit)

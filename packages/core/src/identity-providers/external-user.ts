@@ -258,8 +258,10 @@ const renameWrites = (user: User, username: string): WriteItem[] => [
 function rolesOf({ type, roleMappings, defaultRole }: ProviderRecord, { groups }: ExternalIdentity): string[] {
   const normalise = (group: string) => (type === 'LDAP' ? normaliseDn(group) : group)
   const memberships = new Set(groups.map(normalise))
-  const mapped = new Set(roleMappings.filter(({ group }) => memberships.has(normalise(group))).map(({ role }) => role))
-  return mapped.size === 0 ? [defaultRole] : roleNames.filter((role) => mapped.has(role))
+  const mappedRoles = new Set(
+    roleMappings.filter(({ group }) => memberships.has(normalise(group))).map(({ role }) => role),
+  )
+  return mappedRoles.size === 0 ? [defaultRole] : roleNames.filter((role) => mappedRoles.has(role))
 }
 
 const emailOf = ({ email }: ExternalIdentity): string => emailSchema.safeParse(email).data ?? ''

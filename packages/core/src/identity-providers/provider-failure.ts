@@ -11,7 +11,7 @@ import { parseFailures, type ProviderRecord } from './record.ts'
 /** The minimum interval between two reports of the same problem of a provider. */
 const reportIntervalMs = 3_600_000
 
-const titles: Record<ProviderProblem, string> = {
+const problemTitles: Record<ProviderProblem, string> = {
   unreachable: 'The provider is unreachable',
   answer_invalid: 'The response of the provider is invalid',
   groups_incomplete: 'The list of groups is incomplete',
@@ -29,7 +29,7 @@ export async function reportFailure(
   cause?: unknown,
 ): Promise<void> {
   const detail = reason.slice(0, 500)
-  log('warn', titles[problem], { providerId: id, detail, ...(cause !== undefined && { cause }) })
+  log('warn', problemTitles[problem], { providerId: id, detail, ...(cause !== undefined && { cause }) })
   const knownFailures = parseFailures(failures)
   const atMs = now()
   if (Math.abs(atMs - (knownFailures[problem]?.atMs ?? -Infinity)) < reportIntervalMs) return
@@ -38,7 +38,7 @@ export async function reportFailure(
     // The condition fails if another request has just reported a failure.
     await commit(system(organisationId, origin?.address), {
       writes: [patch(keys.identityProvider(id), { set }, { failures: unchanged(failures) })],
-      audit: { action: 'identity_provider.fail', resource: id, detail: `${titles[problem]}: ${detail}` },
+      audit: { action: 'identity_provider.fail', resource: id, detail: `${problemTitles[problem]}: ${detail}` },
       events: [
         {
           name: 'identity.provider_failed',

@@ -194,8 +194,8 @@ type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
 
 /** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that `claimKey` has not claimed. */
-async function startListed(caller: RelayCaller, waiting: readonly Waiting[], claimKey: string): Promise<Started[]> {
-  const startedJobs = waiting.map(async ({ job, payload }) => {
+async function startListed(caller: RelayCaller, waitingJobs: readonly Waiting[], claimKey: string): Promise<Started[]> {
+  const startedJobs = waitingJobs.map(async ({ job, payload }) => {
     const { change, condition } = startOf(job, caller.relayId, claimKey)
     const key = keys.job(job.organisationId, job.id)
     // The condition fails after a lost response, and if a concurrent repetition of the heartbeat has claimed the job.
@@ -213,8 +213,8 @@ async function startFromInbox(
   claimKey: string,
 ): Promise<Started[] | 'conflict'> {
   const waitingIds = await waitingIn({ ...cluster, listedJobs: new Set() }, limit)
-  const waiting = await jobsWithPayload(caller, waitingIds)
-  const claimableJobs = fittingJobs(waiting.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
+  const waitingJobs = await jobsWithPayload(caller, waitingIds)
+  const claimableJobs = fittingJobs(waitingJobs.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
   if (claimableJobs.length === 0) return []
   const starts = claimableJobs.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))
   const jobs = starts.map(({ runningJob }) => runningJob)

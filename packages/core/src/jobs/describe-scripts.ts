@@ -11,7 +11,7 @@ export function describeScripts(scripts: readonly string[]): string {
   const descriptions = [...new Set(scripts)].map(
     (script) => `SHA-256 ${sha256(script)} (${Buffer.byteLength(script)} bytes)`,
   )
-  const listed = descriptions.slice(0, maxListed).join(', ')
-  if (descriptions.length <= maxListed) return `${descriptions.length === 1 ? 'script' : 'scripts'} ${listed}`
-  return `scripts ${listed}, and ${descriptions.length - maxListed} more; SHA-256 of this list of all: ${sha256(descriptions.join('\n'))}`
+  const listedText = descriptions.slice(0, maxListed).join(', ')
+  if (descriptions.length <= maxListed) return `${descriptions.length === 1 ? 'script' : 'scripts'} ${listedText}`
+  return `scripts ${listedText}, and ${descriptions.length - maxListed} more; SHA-256 of this list of all: ${sha256(descriptions.join('\n'))}`
 }

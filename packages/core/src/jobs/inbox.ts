@@ -49,8 +49,8 @@ export function withoutReported(cluster: ClusterRecord, runningIds: readonly str
 
 /** Returns at most `limit` ids: those of listed jobs, oldest first, then those of other waiting jobs, oldest first. */
 export async function waitingIn({ id, waitingJobs, listedJobs }: ClusterRecord, limit: number): Promise<string[]> {
-  const listed = [...listedJobs].toSorted().slice(0, limit)
-  if (waitingJobs <= 0 || listed.length === limit) return listed
-  const { items } = await query({ pk: keys.inbox(id, '').pk, limit: limit - listed.length })
-  return [...listed, ...items.map((item) => String(item['sk']))]
+  const listedIds = [...listedJobs].toSorted().slice(0, limit)
+  if (waitingJobs <= 0 || listedIds.length === limit) return listedIds
+  const { items } = await query({ pk: keys.inbox(id, '').pk, limit: limit - listedIds.length })
+  return [...listedIds, ...items.map((item) => String(item['sk']))]
 }

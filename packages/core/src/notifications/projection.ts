@@ -1,4 +1,4 @@
-import { isolated } from '@platform/contract/user-name'
+import { isolate } from '@platform/contract/user-name'
 import { recipientsOf } from './recipients.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
@@ -57,12 +57,12 @@ async function withTitles(organisationId: string, occurrences: readonly Occurren
     const name = clusterNameOf(cluster)
     const namedTitle =
       title === undefined ? occurrence.title : occurrence.title.replace(`A ${kind}`, () => quotedTitle(kind, title))
-    return { ...occurrence, title: name === undefined ? namedTitle : `${namedTitle} on ${isolated(name)}` }
+    return { ...occurrence, title: name === undefined ? namedTitle : `${namedTitle} on ${isolate(name)}` }
   })
 }
 
 const quotedTitle = (kind: 'job' | 'batch', title: string): string =>
-  `${kind === 'job' ? 'Job' : 'Batch'} “${isolated(title)}”`
+  `${kind === 'job' ? 'Job' : 'Batch'} “${isolate(title)}”`
 
 /** Stores the content once, and a small item in the feed of each recipient. A repeated call has no effect. */
 export async function notify(organisationId: string, notifications: readonly NewNotification[]): Promise<void> {

@@ -16,8 +16,10 @@ export async function recipientsOf(
   const needsUsers = audiences.some(({ permission }) => permission !== undefined)
   const users = needsUsers ? await readUsers(organisationId) : []
   return ({ userId, permission }) => {
-    const permitted = users.filter(({ permissions }) => permission !== undefined && permissions.includes(permission))
-    return new Set([...(userId === undefined ? [] : [userId]), ...permitted.map(({ id }) => id)])
+    const permittedUsers = users.filter(
+      ({ permissions }) => permission !== undefined && permissions.includes(permission),
+    )
+    return new Set([...(userId === undefined ? [] : [userId]), ...permittedUsers.map(({ id }) => id)])
   }
 }
 

@@ -1,6 +1,6 @@
 import { type EventName, eventSchemas, isEventName } from '@platform/contract/event'
 import { type Notification } from '@platform/contract/notification'
-import { isolated, nameOf } from '@platform/contract/user-name'
+import { isolate, nameOf } from '@platform/contract/user-name'
 import type * as z from 'zod'
 import { isId } from '../id.ts'
 import { type Audience } from './recipients.ts'
@@ -140,7 +140,7 @@ const userSuspended = template(eventSchemas['user.suspended'], ({ userId, reason
 const tokenCreated = template(eventSchemas['token.created'], ({ userId, tokenId, name }) => ({
   type: 'SecurityAlert',
   severity: 'info',
-  title: `API token ${isolated(name)} was created`,
+  title: `API token ${isolate(name)} was created`,
   body: 'It can call the API on your behalf. If you did not create it, revoke it and change your password.',
   resource: tokenId,
   audience: { userId },

@@ -3,7 +3,7 @@ import { elapsedMs, isWithin, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, tryUpdate, upsert, type WriteItem } from '../db/table.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
-import { oldestRecords } from './record.ts'
+import { readOldestRecords } from './record.ts'
 
 /**
  * If the message about an outbox record is lost, the sweep finds the record by the check of its outbox: one due item
@@ -41,7 +41,7 @@ export function outboxCheck(organisationId: string): { writes: WriteItem[]; conf
 /** Starts the projections if the outbox has records, else removes the check unless a change has scheduled it again. */
 export async function checkOutbox({ id, duesk }: Item): Promise<void> {
   const organisationId = String(id)
-  const items = await oldestRecords(organisationId, 1)
+  const items = await readOldestRecords(organisationId, 1)
   if (items.length > 0) await enqueueProjections(organisationId)
   // After the clock was set back, the sweep also reads checks that are not due.
   else if (keys.dueMsOf(String(duesk)) > now()) return

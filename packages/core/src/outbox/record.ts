@@ -96,7 +96,7 @@ export const parseRecord = (item: Item): OutboxRecord => ({
   organisationId: keys.organisationOf(String(item['pk'])),
 })
 
-export async function oldestRecords(organisationId: string, limit: number): Promise<Item[]> {
+export async function readOldestRecords(organisationId: string, limit: number): Promise<Item[]> {
   const pages = await Promise.all(keys.outboxPartitions(organisationId).map((pk) => query({ pk, limit })))
   const items = pages.flatMap((page) => page.items)
   return items.toSorted((one, other) => (String(one['sk']) < String(other['sk']) ? -1 : 1)).slice(0, limit)

@@ -21,7 +21,7 @@ import { newNonce } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { log } from '../log.ts'
-import { oldestRecords, type OutboxRecord, parseRecord } from './record.ts'
+import { readOldestRecords, type OutboxRecord, parseRecord } from './record.ts'
 
 /**
  * Runs the projections of an organisation's outbox: audit trail, totals, timelines, notifications and webhook
@@ -112,7 +112,7 @@ async function readOutbox(
   ownRun?: number,
 ): Promise<Outbox & { count: number; pending: readonly Item[] }> {
   const earlierCounts = ownRun === undefined ? await readCounts(organisationId) : undefined
-  const items = await oldestRecords(organisationId, maxRecords)
+  const items = await readOldestRecords(organisationId, maxRecords)
   const counts = earlierCounts ?? (items.length === 0 ? {} : await readCounts(organisationId))
   if (items.length > 0 && ownRun !== undefined && runNumberIn(counts) !== ownRun) return readOutbox(organisationId)
   const names = new Set(idsIn(counts))

@@ -90,8 +90,12 @@ async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heart
   const claims = await claimWaiting(caller, cluster, { claimKey, freeSlots, statementKey })
   if (claims !== undefined) return { jobs: [], ...claims }
   // Jobs may have changed since the record was read.
-  const latest = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
-  return { jobs: await waitingIn(latest, freeSlots), claims: [], moreJobs: countWaiting(latest) > freeSlots }
+  const latestRecord = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
+  return {
+    jobs: await waitingIn(latestRecord, freeSlots),
+    claims: [],
+    moreJobs: countWaiting(latestRecord) > freeSlots,
+  }
 }
 
 /**

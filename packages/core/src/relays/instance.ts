@@ -46,9 +46,11 @@ export function instanceAfter(record: ClusterRecord, { issuedAtMs }: RelayCaller
 
 /** Expects the newest first. Keeps the oldest instance long enough to recognise its return, however many relays run. */
 function limitInstances(instances: FormerInstance[]): FormerInstance[] {
-  const oldest = instances.slice(maxFormerInstances - 1).at(-1)
-  const isKept = oldest !== undefined && isWithin(oldest.replacedAtMs, oldestKeptMs)
-  return isKept ? [...instances.slice(0, maxFormerInstances - 1), oldest] : instances.slice(0, maxFormerInstances)
+  const oldestInstance = instances.slice(maxFormerInstances - 1).at(-1)
+  const isKept = oldestInstance !== undefined && isWithin(oldestInstance.replacedAtMs, oldestKeptMs)
+  return isKept
+    ? [...instances.slice(0, maxFormerInstances - 1), oldestInstance]
+    : instances.slice(0, maxFormerInstances)
 }
 
 const parseFormer = (text: string): FormerInstance[] =>

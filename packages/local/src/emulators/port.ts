@@ -60,7 +60,7 @@ function unansweredReason(error: unknown): 'disconnected' | 'hangs' {
 }
 
 /** Further calls wait in the client. A call that timed out does not count, although it may still run. */
-const maximumConcurrency = 50
+const maxConcurrency = 50
 
 /**
  * Lets SDK clients call the emulators at the other end of the port. A call fails with `TimeoutError` after the time
@@ -105,7 +105,7 @@ export function transportOver(
     const abort = () => (waitingStarts.has(start) ? response.reject(disconnectedError()) : send({ abortId: id }))
     signal?.addEventListener('abort', abort)
     const timer = timeoutMs === 'none' ? undefined : setTimeout(expire, timeoutMs)
-    if (runningCount < maximumConcurrency) start()
+    if (runningCount < maxConcurrency) start()
     else waitingStarts.add(start)
     try {
       return await response.promise
@@ -115,7 +115,7 @@ export function transportOver(
       pendingCalls.delete(id)
       if (!waitingStarts.delete(start)) runningCount--
       const [nextStart] = waitingStarts
-      if (runningCount < maximumConcurrency) nextStart?.()
+      if (runningCount < maxConcurrency) nextStart?.()
     }
   }
   return {

@@ -11,9 +11,9 @@ export interface PolledQueue {
 }
 
 /** SQS receives or deletes at most this number of messages in one call. */
-export const maximumMessagesPerCall = 10
+export const maxMessagesPerCall = 10
 /** Longest time that SQS lets a receive call wait. */
-const maximumWaitSeconds = 20
+const maxWaitSeconds = 20
 
 const firstRetryDelayMs = 100
 const maxRetryDelayMs = 10_000
@@ -31,7 +31,7 @@ export function createMessageReceiver(
     const command = new ReceiveMessageCommand({
       QueueUrl: queueUrl,
       MaxNumberOfMessages: count,
-      WaitTimeSeconds: maximumWaitSeconds,
+      WaitTimeSeconds: maxWaitSeconds,
       VisibilityTimeout: visibilityTimeoutSeconds,
       MessageAttributeNames: ['All'],
       MessageSystemAttributeNames: ['All'],
@@ -55,8 +55,8 @@ export async function deleteMessages(
   { client, queueUrl, log }: PolledQueue,
   messages: readonly Message[],
 ): Promise<void> {
-  for (let start = 0; start < messages.length; start += maximumMessagesPerCall) {
-    const entries = messages.slice(start, start + maximumMessagesPerCall).map(({ ReceiptHandle }, index) => ({
+  for (let start = 0; start < messages.length; start += maxMessagesPerCall) {
+    const entries = messages.slice(start, start + maxMessagesPerCall).map(({ ReceiptHandle }, index) => ({
       Id: String(index),
       ReceiptHandle,
     }))

@@ -1,6 +1,6 @@
 import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
-import { createMessageReceiver, deleteMessages, maximumMessagesPerCall, type PolledQueue } from './polled-queue.ts'
+import { createMessageReceiver, deleteMessages, maxMessagesPerCall, type PolledQueue } from './polled-queue.ts'
 
 /** `batchSize` and `maximumConcurrency` have the same meaning as in Lambda's event source mappings. */
 export interface QueuePollerOptions extends PolledQueue {
@@ -23,7 +23,7 @@ export interface QueuePoller {
 /** Receives messages and delivers them at least once, until the poller is stopped. */
 export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const { batchSize, maximumConcurrency } = options
-  if (batchSize > maximumMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')
+  if (batchSize > maxMessagesPerCall) throw new RangeError('A batch size above 10 needs a batching window.')
   const stopController = new AbortController()
   const receive = createMessageReceiver(options, stopController.signal)
   const runningBatches = new Set<Promise<void>>()

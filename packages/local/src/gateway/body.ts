@@ -4,9 +4,9 @@ import { platformError } from '@platform/core/error'
 import type { Charge } from './byte-budget.ts'
 
 /** The same limit as in the functions, although API Gateway accepts 10 MiB. */
-export const maximumBodyBytes = 4 * 1024 * 1024
+export const maxBodyBytes = 4 * 1024 * 1024
 /** A longer body is read only after a function has authenticated its caller. */
-const maximumUnauthenticatedBytes = 64 * 1024
+const maxUnauthenticatedBytes = 64 * 1024
 
 export interface EventBody {
   body?: string
@@ -38,10 +38,10 @@ export function readBody(
   admit: Admit,
 ): Promise<{ bytes: Buffer } | { rejection: unknown }> {
   const declaredBytes = Number(request.headers['content-length'] ?? 0)
-  if (declaredBytes > maximumBodyBytes) return Promise.reject(platformError('payload_too_large'))
+  if (declaredBytes > maxBodyBytes) return Promise.reject(platformError('payload_too_large'))
   return new Promise((resolve, reject) => {
     let body: Body = { buffer: Buffer.alloc(0), sizeBytes: 0 }
-    let limitBytes = maximumUnauthenticatedBytes
+    let limitBytes = maxUnauthenticatedBytes
     let isAdmitted = false
 
     const discard = () => {
@@ -56,7 +56,7 @@ export function readBody(
     const evict = () => fail(platformError('overloaded', { retryAfterSeconds: 1 }))
     const hold = () => {
       const { length } = body.buffer
-      if (limitBytes < maximumBodyBytes) unauthenticated.set(length, evict)
+      if (limitBytes < maxBodyBytes) unauthenticated.set(length, evict)
       if (body.sizeBytes > 0) charge.set(length, evict)
     }
     const requestAdmission = async () => {
@@ -68,11 +68,11 @@ export function readBody(
         return resolve(admission)
       }
       limitBytes = admission.limitBytes
-      if (limitBytes >= maximumBodyBytes) unauthenticated.release()
+      if (limitBytes >= maxBodyBytes) unauthenticated.release()
       request.resume()
     }
     const take = (chunk: Buffer) => {
-      if (body.sizeBytes + chunk.length > (isAdmitted ? limitBytes : maximumBodyBytes)) {
+      if (body.sizeBytes + chunk.length > (isAdmitted ? limitBytes : maxBodyBytes)) {
         return fail(platformError('payload_too_large'))
       }
       body = append(body, chunk)

@@ -53,7 +53,7 @@ export interface ReadRequest {
 }
 
 /** Lambda's limit for events and responses. */
-export const maximumPayloadBytes = 6 * 1024 * 1024
+export const maxPayloadBytes = 6 * 1024 * 1024
 
 /** Throws `payload_too_large` for a request that exceeds Lambda's limit. */
 export function httpEvent(read: ReadRequest): HttpEvent {
@@ -71,13 +71,13 @@ export function httpEvent(read: ReadRequest): HttpEvent {
     ...eventBody(bytes, request.headers['content-type']),
     ...(isBodyPending && { isBodyPending }),
   }
-  if (payloadBytes(event, event.body) > maximumPayloadBytes) throw platformError('payload_too_large')
+  if (payloadBytes(event, event.body) > maxPayloadBytes) throw platformError('payload_too_large')
   return event
 }
 
 /** Returns the serialized size. If the body is so small that the limit is out of reach, returns only its length. */
 export function payloadBytes(payload: object, body = ''): number {
-  const mayBeLarge = body.length > maximumPayloadBytes / 8
+  const mayBeLarge = body.length > maxPayloadBytes / 8
   return mayBeLarge ? Buffer.byteLength(JSON.stringify(payload)) : body.length
 }
 

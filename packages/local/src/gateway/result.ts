@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { maximumPayloadBytes, payloadBytes } from './event.ts'
+import { maxPayloadBytes, payloadBytes } from './event.ts'
 import { connectionHeaders } from './fields.ts'
 
 export interface HttpResponse {
@@ -37,7 +37,7 @@ export const admissionOf = (result: unknown): { limitBytes: number } | { rejecti
 export function toHttpResponse(result: unknown): HttpResponse {
   const parsed = isObject(result) && 'statusCode' in result ? validateResult(result) : asJsonBody(result)
   const { statusCode, cookies = [], body = '', isBase64Encoded } = parsed
-  if (payloadBytes(parsed, body) > maximumPayloadBytes) throw new InvalidResult('The response is larger than 6 MB.')
+  if (payloadBytes(parsed, body) > maxPayloadBytes) throw new InvalidResult('The response is larger than 6 MB.')
   const headers = headersOf(parsed.headers ?? {})
   if (cookies.length > 0) headers.set('set-cookie', cookies)
   if (body !== '' && !headers.has('content-type')) headers.set('content-type', 'text/plain; charset=utf-8')

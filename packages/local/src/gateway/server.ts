@@ -32,7 +32,7 @@ const limits = {
   shouldUpgradeCallback: isChannelRequest,
 }
 /** Up to 20,000 of these connections may be control channels. */
-const maximumConnections = 30_000
+const maxConnections = 30_000
 /** Limits the bodies of all requests and responses together. */
 const maxMemoryBytes = 64 * 1024 * 1024
 /** Limits the incomplete bodies of unauthenticated callers together. */
@@ -41,15 +41,15 @@ const maxUnauthenticatedBytes = 16 * 1024 * 1024
 /** Port 0 selects a free port. Rejects if the address cannot be bound. */
 export async function listen(host: string, port: number): Promise<Gateway> {
   const server = createServer(limits)
-  server.maxConnections = maximumConnections
+  server.maxConnections = maxConnections
   const connections = trackConnections(server)
   const memory = createByteBudget(maxMemoryBytes)
-  const unauthenticated = createByteBudget(maxUnauthenticatedBytes)
+  const unauthenticatedBudget = createByteBudget(maxUnauthenticatedBytes)
   let context: ExchangeContext | undefined
 
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     connections.begin({ request, response })
-    const charges = { charge: memory.open(), unauthenticated: unauthenticated.open() }
+    const charges = { charge: memory.open(), unauthenticated: unauthenticatedBudget.open() }
     response.once('close', () => Object.values(charges).forEach((each) => each.release()))
     const result =
       context === undefined ? startingResponse(request) : await handleRequest(context, request, response, charges)

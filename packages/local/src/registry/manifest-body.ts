@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { RegistryServerError } from './error.ts'
 import type { Store } from './store.ts'
 
-export const maximumManifestBytes = 4 * 1024 * 1024
+export const maxManifestBytes = 4 * 1024 * 1024
 
 const Reference = z.object({ digest: z.string().refine(isDigest), size: z.number().int().min(0) })
 const ManifestBody = z.object({

@@ -12,10 +12,10 @@ const part = '[a-z0-9]+(?:(?:[.]|_|__|-+)[a-z0-9]+)*'
 const repositoryName = new RegExp(`^${part}(?:/${part})*$`)
 const tagName = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/
 const uploadName = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const maximumNameLength = 255
+const maxNameLength = 255
 
 /** A valid name is also a safe file path: no segment is empty or begins with a dot. */
-export const isRepository = (text: string): boolean => text.length <= maximumNameLength && repositoryName.test(text)
+export const isRepository = (text: string): boolean => text.length <= maxNameLength && repositoryName.test(text)
 
 const isReference = (text: string): boolean => isDigest(text) || tagName.test(text)
 

@@ -1,6 +1,6 @@
 import { RegistryServerError } from './error.ts'
 
-const maximumPageSize = 1000
+const maxPageSize = 1000
 
 /** `linkHeaders` contains the `Link` header that refers to the next page; empty on the last page. */
 export interface Page {
@@ -10,9 +10,9 @@ export interface Page {
 
 /** Applies the parameters `n` (page size) and `last` (last item of the previous page). */
 export function pageOf(allItems: readonly string[], path: string, query: URLSearchParams): Page {
-  const limit = query.get('n') ?? String(maximumPageSize)
+  const limit = query.get('n') ?? String(maxPageSize)
   if (!/^\d{1,9}$/.test(limit)) throw new RegistryServerError('PAGINATION_NUMBER_INVALID', 'n must be a whole number.')
-  const pageSize = Math.min(Number(limit), maximumPageSize)
+  const pageSize = Math.min(Number(limit), maxPageSize)
   const last = query.get('last')
   const remainingItems = last === null ? allItems : allItems.filter((item) => item > last)
   const items = remainingItems.slice(0, pageSize)

@@ -27,7 +27,7 @@ export interface RegistryOptions {
   /** Password of the user `platform`, who may write. */
   password: string
   /** Maximum blob size; 1 GiB by default. */
-  maximumBlobBytes?: number
+  maxBlobBytes?: number
   log: Log
 }
 
@@ -38,17 +38,17 @@ interface Context {
   log: Log
 }
 
-const maximumConnections = 1000
+const maxConnections = 1000
 /** Other values of `Host` are rejected, because the host name of a web page may resolve to this machine. */
 const loopbackHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i
 
 /** Rejects if the port cannot be bound. */
 export async function startRegistry(options: RegistryOptions): Promise<Registry> {
-  const { folder, port, password, maximumBlobBytes = 1024 ** 3, log } = options
+  const { folder, port, password, maxBlobBytes = 1024 ** 3, log } = options
   const store = await openStore(folder)
-  const context = { store, uploads: createUploads(store.disk.draft, maximumBlobBytes), password, log }
+  const context = { store, uploads: createUploads(store.disk.draft, maxBlobBytes), password, log }
   const server = createServer({ headersTimeout: 10_000, keepAliveTimeout: 65_000 })
-  server.maxConnections = maximumConnections
+  server.maxConnections = maxConnections
   const connections = trackConnections(server)
   server.on('request', (request, response) => {
     connections.begin({ request, response })

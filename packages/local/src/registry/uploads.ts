@@ -24,11 +24,11 @@ export interface Upload {
   lastUsedAtMs: number
 }
 
-const maximumUploads = 100
+const maxUploads = 100
 const expiryMs = 3_600_000
 
-/** `maximumBytes` limits one blob. */
-export function createUploads(newDraft: () => string, maximumBytes: number): Uploads {
+/** `maxBytes` limits one blob. */
+export function createUploads(newDraft: () => string, maxBytes: number): Uploads {
   const uploads = new Map<string, Upload>()
 
   const cancel = async (upload: Upload) => {
@@ -44,7 +44,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
   return {
     beginUpload: async (repository) => {
       await cancelExpired()
-      if (uploads.size >= maximumUploads)
+      if (uploads.size >= maxUploads)
         throw new RegistryServerError('TOOMANYREQUESTS', 'Too many uploads are in progress.')
       const draft = newDraft()
       const id = randomUUID()
@@ -65,7 +65,7 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
       if (upload.isBusy) throw new RegistryServerError('BLOB_UPLOAD_INVALID', 'Another request writes to this upload.')
       upload.isBusy = true
       try {
-        await write(upload, chunks, maximumBytes)
+        await write(upload, chunks, maxBytes)
       } catch (error) {
         // After a failed write, the length of the draft is unknown.
         if (!isDisconnect(error)) await cancel(upload)
@@ -86,11 +86,11 @@ export function createUploads(newDraft: () => string, maximumBytes: number): Upl
   }
 }
 
-async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<void> {
+async function write(upload: Upload, chunks: AsyncIterable<Uint8Array>, maxBytes: number): Promise<void> {
   await using file = await open(upload.draft, 'a', 0o600)
   for await (const chunk of chunks) {
-    if (upload.sizeBytes + chunk.length > maximumBytes) {
-      throw new RegistryServerError('SIZE_INVALID', `A blob has at most ${maximumBytes} bytes.`)
+    if (upload.sizeBytes + chunk.length > maxBytes) {
+      throw new RegistryServerError('SIZE_INVALID', `A blob has at most ${maxBytes} bytes.`)
     }
     await file.writeFile(chunk)
     upload.hash.update(chunk)

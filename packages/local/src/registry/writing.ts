@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { digestOf, isDigest } from '@platform/oci/digest'
 import type { RegistryResponse } from './responses.ts'
-import { checkManifest, maximumManifestBytes } from './manifest-body.ts'
+import { checkManifest, maxManifestBytes } from './manifest-body.ts'
 import { isRepository, type Target } from './names.ts'
 import { RegistryServerError } from './error.ts'
 import type { Store } from './store.ts'
@@ -123,8 +123,7 @@ async function readManifest(request: AsyncIterable<Buffer>): Promise<Buffer> {
   let size = 0
   for await (const chunk of request) {
     size += chunk.length
-    if (size > maximumManifestBytes)
-      throw new RegistryServerError('SIZE_INVALID', 'A manifest must have at most 4 MiB.')
+    if (size > maxManifestBytes) throw new RegistryServerError('SIZE_INVALID', 'A manifest must have at most 4 MiB.')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

@@ -3,7 +3,7 @@ import { TargetError, type UpdateTarget } from '@platform/worker/updates/target/
 import { writeCurrentRelease } from './current.ts'
 import { listDraftedFunctions, draftFunction, folderName, removeAllBut } from './folder.ts'
 import type { TrafficSplit } from './traffic-split.ts'
-import { isFetched, missingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
+import { isFetched, findMissingFunctions, sealRelease, type StagingOptions, startRelease } from './staging.ts'
 import { unpack } from './zip.ts'
 
 /** `UpdateTarget` for threads of this process; a release arrives one function at a time. */
@@ -63,7 +63,7 @@ export function createControl(options: StagingOptions & { trafficSplit: TrafficS
       inSequence(async () => {
         stagingRelease = release
         if (!isFetched(release) || isLoaded(release)) return []
-        return missingFunctions(options, release, functionNames)
+        return findMissingFunctions(options, release, functionNames)
       }),
     add: (release, name, zip) =>
       inSequence(async () => {

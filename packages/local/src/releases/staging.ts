@@ -16,13 +16,13 @@ export interface StagingOptions {
 export const isFetched = (release: InstalledRelease): release is FetchedRelease => release.digest !== undefined
 
 /** Returns the functions that are not stored yet. Throws `TargetError` if the release lacks a required function. */
-export async function missingFunctions(
+export async function findMissingFunctions(
   { releasesDir, functionNames: requiredNames }: StagingOptions,
   release: FetchedRelease,
   functionNames: readonly string[],
 ): Promise<string[]> {
-  const missing = requiredNames.find((name) => !functionNames.includes(name))
-  if (missing !== undefined) throw finalError(`Release ${release.version} has no function ${missing}.`)
+  const missingName = requiredNames.find((name) => !functionNames.includes(name))
+  if (missingName !== undefined) throw finalError(`Release ${release.version} has no function ${missingName}.`)
   // A damaged release counts as missing, so that it is fetched again.
   const storedRelease = await readRelease(releasesDir, release).catch(ignoreDamage)
   if (storedRelease !== undefined) return []
@@ -37,7 +37,7 @@ export async function sealRelease(
   functionNames: readonly string[],
 ): Promise<void> {
   const { releasesDir, checkout } = options
-  const [missing] = await missingFunctions(options, release, functionNames)
+  const [missing] = await findMissingFunctions(options, release, functionNames)
   if (missing !== undefined) throw new TargetError(`Release ${release.version} is not staged: ${missing} is missing.`)
   if (await readRelease(releasesDir, release).catch(ignoreDamage)) return
   await sealDraft(releasesDir, {

@@ -66,11 +66,12 @@ async function signByTag(
   key: KeyObject,
 ): Promise<Descriptor> {
   const payload = simpleSigningPayload(`${client.registry}/${repository}`, digest)
-  const existing = await client.manifest(repository, signatureTag(digest))
-  const existingLayers = existing !== undefined && 'layers' in existing.content ? existing.content.layers : []
+  const existingManifest = await client.manifest(repository, signatureTag(digest))
+  const existingLayers =
+    existingManifest !== undefined && 'layers' in existingManifest.content ? existingManifest.content.layers : []
   // The same key has already signed the digest.
-  if (existing !== undefined && existingLayers.some((layer) => isSignatureOf(layer, payload, key)))
-    return existing.descriptor
+  if (existingManifest !== undefined && existingLayers.some((layer) => isSignatureOf(layer, payload, key)))
+    return existingManifest.descriptor
   const signature = signBytes(key, payload, 'sha256').toString('base64')
   const blob = await client.putBlob(repository, payload)
   const annotations = { [signatureAnnotation]: signature }

@@ -4,7 +4,7 @@ import { Bell, BookOpen, CircleUser, LogOut, Monitor, Moon, Search, Sun } from '
 import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { configurationQuery, useMe, useUnreadCount } from '../api/account.ts'
 import { chooseTheme, type Theme, useTheme } from '../lib/theme.ts'
-import { isolated, nameOf } from '@platform/contract/user-name'
+import { isolate, nameOf } from '@platform/contract/user-name'
 import { IconButton } from '../ui/button.tsx'
 import { useLazyPart } from '../ui/hooks.ts'
 import { Menu } from '../ui/menu.tsx'
@@ -104,7 +104,7 @@ function UserMenu() {
         <>
           {name}
           <br />
-          {isolated(me.email)}
+          {isolate(me.email)}
         </>
       }
       actions={[

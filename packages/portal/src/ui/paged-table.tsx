@@ -50,7 +50,7 @@ function Rows<Row>({
         {empty}
       </>
     )
-  const folded = foldedRows({ total, rowAt, isFolded, rowKey: table.rowKey, expandedKeys })
+  const foldedTable = foldedRows({ total, rowAt, isFolded, rowKey: table.rowKey, expandedKeys })
   const toggle = (key: string) =>
     setExpandedKeys((keys) => new Set(keys.has(key) ? [...keys].filter((each) => each !== key) : [...keys, key]))
   return (
@@ -64,10 +64,10 @@ function Rows<Row>({
       {toolbar?.(total)}
       <VirtualTable
         {...table}
-        count={total - folded.hiddenCount}
-        rowAt={(index) => rowAt(folded.indexOf(index))}
-        foldAt={(index) => folded.foldAt(index, toggle)}
-        onRange={(firstIndex, lastIndex) => onRange(folded.indexOf(firstIndex), folded.indexOf(lastIndex))}
+        count={total - foldedTable.hiddenCount}
+        rowAt={(index) => rowAt(foldedTable.indexOf(index))}
+        foldAt={(index) => foldedTable.foldAt(index, toggle)}
+        onRange={(firstIndex, lastIndex) => onRange(foldedTable.indexOf(firstIndex), foldedTable.indexOf(lastIndex))}
         isStuck={failures.length > 0}
       />
       {notes.length > 0 && <div className={styles['failures']}>{notes}</div>}

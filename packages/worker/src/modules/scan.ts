@@ -32,11 +32,11 @@ interface ScanResult {
  */
 export async function scan(setting: string = config.PLAT_MODULE_SOURCES): Promise<void> {
   const before = await readCatalog()
-  const known = new Map(before.repositories.map((record) => [record.reference, record]))
+  const knownByReference = new Map(before.repositories.map((record) => [record.reference, record]))
   const numberedSources = parseSources(setting).map((source, sourceIndex) => ({ source, sourceIndex }))
   const registries = [...Map.groupBy(numberedSources, ({ source }) => source.registry)]
   const results = await Promise.all(
-    registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, known)),
+    registries.map(([registry, registrySources]) => scanRegistry(registry, registrySources, knownByReference)),
   )
   const repositories = results.flatMap(({ records }) => records)
   const scanSummary = { scannedAtMs: now(), problems: results.flatMap((each) => each.problems) }

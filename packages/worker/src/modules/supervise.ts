@@ -20,9 +20,9 @@ export async function supervise(openRuntime: () => Promise<ModuleRuntime> = modu
   const statuses = await statusesOf(runtime)
   const { modules, invalidIds, healthById } = await readModules()
   const statusOf = ({ deployment: { id } }: ServingModule) => statuses?.find(({ deployment }) => deployment.id === id)
-  const serving = modules.filter(hasDeployment)
-  const missing = statuses === undefined ? [] : serving.filter((record) => statusOf(record) === undefined)
-  const crashed = serving.filter((record) => statusOf(record)?.state === 'failed')
+  const servingModules = modules.filter(hasDeployment)
+  const missingModules = statuses === undefined ? [] : servingModules.filter((record) => statusOf(record) === undefined)
+  const crashedModules = servingModules.filter((record) => statusOf(record)?.state === 'failed')
   const orphans = (statuses ?? [])
     .map(({ deployment }) => deployment)
     .filter((each) => !invalidIds.has(each.moduleId) && isOrphan(each, modules))
@@ -36,9 +36,11 @@ export async function supervise(openRuntime: () => Promise<ModuleRuntime> = modu
   const checkEach = (records: readonly ServingModule[]) =>
     Promise.all(records.map((record) => logErrors(record.id, () => checkOne(record))))
   await Promise.all([
-    checkEach(serving.filter((record) => !missing.includes(record) && !crashed.includes(record))),
-    restartAll(runtime, missing).then(checkEach),
-    ...crashed.map((record) => logErrors(record.id, () => failCrashed(runtime, record, statusOf(record)?.lastCrash))),
+    checkEach(servingModules.filter((record) => !missingModules.includes(record) && !crashedModules.includes(record))),
+    restartAll(runtime, missingModules).then(checkEach),
+    ...crashedModules.map((record) =>
+      logErrors(record.id, () => failCrashed(runtime, record, statusOf(record)?.lastCrash)),
+    ),
     ...orphans.map((deployment) => logErrors(deployment.id, () => removeOrphan(runtime, deployment))),
   ])
   if (invalidIds.size > 0) return

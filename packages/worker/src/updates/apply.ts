@@ -124,9 +124,11 @@ function requireCompatible(
   if (infrastructure !== infrastructureRevision()) {
     throw new UpdateError('The release needs other infrastructure. Deploy it instead of applying it.')
   }
-  const missing = functionNames.filter((name) => !Object.hasOwn(functions, name))
-  const unknown = Object.keys(functions).filter((name) => !functionNames.includes(name))
-  if (missing.length + unknown.length > 0) {
-    throw new UpdateError(`The release has other functions: ${[...missing, ...unknown].join(', ').slice(0, 400)}.`)
+  const missingNames = functionNames.filter((name) => !Object.hasOwn(functions, name))
+  const unknownNames = Object.keys(functions).filter((name) => !functionNames.includes(name))
+  if (missingNames.length + unknownNames.length > 0) {
+    throw new UpdateError(
+      `The release has other functions: ${[...missingNames, ...unknownNames].join(', ').slice(0, 400)}.`,
+    )
   }
 }

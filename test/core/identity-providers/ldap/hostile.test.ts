@@ -109,9 +109,9 @@ const onNth =
   (operation: number, nth: number, handle: RequestHandler): (() => RequestHandler) =>
   () => {
     let count = 0
-    return (socket, id, received, bytes) => {
-      if (received !== operation || ++count !== nth) return false
-      handle(socket, id, received, bytes)
+    return (socket, id, receivedOperation, bytes) => {
+      if (receivedOperation !== operation || ++count !== nth) return false
+      handle(socket, id, receivedOperation, bytes)
       return true
     }
   }
@@ -237,17 +237,17 @@ describe.skipIf(skipReason !== '')(`hostile LDAP directories${skipReason}`, () =
 
   test('searches for a local name like an unknown one after a wrong password, without sending it', async () => {
     const operations: number[] = []
-    const received: Buffer[] = []
+    const receivedParts: Buffer[] = []
     respondWith((_socket, _id, operation, bytes) => {
       operations.push(operation)
-      received.push(bytes)
+      receivedParts.push(bytes)
     })
     await directory()
     for (const username of [fixtures.platform.username, 'unknown']) {
       expect(await trySignIn(username, 'a wrong password')).toBe('invalid_credentials')
       expect(operations.splice(0)).toEqual([bind, search])
     }
-    expect(Buffer.concat(received).toString('latin1')).not.toContain('a wrong password')
+    expect(Buffer.concat(receivedParts).toString('latin1')).not.toContain('a wrong password')
   })
 
   test.each(refusing)('rejects the credentials if a directory %s', async (_, newHandler) => {
@@ -428,14 +428,14 @@ const withoutTls: [string, (socket: Socket) => void][] = [
 
 describe.skipIf(skipReason !== '')(`hostile StartTLS${skipReason}`, () => {
   test.each(withoutTls)('sends no credentials to a directory that %s', async (_, behave) => {
-    const received: Buffer[] = []
+    const receivedParts: Buffer[] = []
     hostile.behave = (socket) => {
-      socket.on('data', (bytes) => received.push(bytes))
+      socket.on('data', (bytes) => receivedParts.push(bytes))
       behave(socket)
     }
     const idp = await directory('ldap')
     await expect(authenticate(idp, credentials, AbortSignal.timeout(800))).rejects.toThrow()
-    const text = Buffer.concat(received).toString('latin1')
+    const text = Buffer.concat(receivedParts).toString('latin1')
     for (const secret of ['a password', 'service', 'ada']) expect(text).not.toContain(secret)
 
     const checks = await testLdap(idp, { bindPassword: 'service' }, AbortSignal.timeout(800))

@@ -43,7 +43,7 @@ import {
 } from '../../../support/slapd.ts'
 import { countStoreCalls } from '../../../support/store-calls.ts'
 import { listNotifications } from '../../support/notifications.ts'
-import { auditEntries, drainOutbox } from '../../support/outbox.ts'
+import { readAuditEntries, drainOutbox } from '../../support/outbox.ts'
 import { callerOfTokens, removeAllProviders, setProviderEnabled, storeProvider } from '../../support/providers.ts'
 
 /** The reason for skipping tests; empty if they run. */
@@ -324,7 +324,7 @@ describe.skipIf(skipReason !== '')(`sign-in with LDAP${skipReason}`, () => {
     await signInGrace()
     expect((await verifyApiToken(token)).userId).toBe(owner.userId)
     await drainOutbox(owner.organisationId)
-    const entries = await auditEntries(acme.caller)
+    const entries = await readAuditEntries(acme.caller)
     expect(entries.find(({ action }) => action === 'user.suspend')).toMatchObject({
       resource: owner.userId,
       detail: 'The directory has no entry of the user',
@@ -497,7 +497,7 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
       await Promise.all([signInError('ada'), signInError('grace')])
       await drainOutbox(organisationId)
       const { items } = await listNotifications(acme.caller)
-      const entries = (await auditEntries(acme.caller)).filter(({ action }) => action === 'identity_provider.fail')
+      const entries = (await readAuditEntries(acme.caller)).filter(({ action }) => action === 'identity_provider.fail')
       counts.push([items, entries].map((list) => list.filter(({ resource }) => resource === id).length))
     }
     expect(counts).toEqual([
@@ -522,7 +522,7 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     await directory()
     const guesses = Array.from({ length: 30 }, (_, guess) => (guess === 29 ? 'password of ada' : `guess ${guess}`))
     const outcomes = await Promise.all(guesses.map((guess) => signInError('ada', guess)))
-    const evaluated = outcomes.filter((outcome) => outcome !== 'rate_limited' && outcome !== 'no error')
-    expect(evaluated.length).toBeLessThanOrEqual(5)
+    const evaluatedOutcomes = outcomes.filter((outcome) => outcome !== 'rate_limited' && outcome !== 'no error')
+    expect(evaluatedOutcomes.length).toBeLessThanOrEqual(5)
   })
 })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { fastTimers } from '../../../support/fast-timers.ts'
 import { type HostileIssuer, json, signed } from '../../../support/hostile-issuer.ts'
 import { type Respond } from '../../../support/http-server.ts'
-import { pendingEvents } from '../../support/outbox.ts'
+import { readPendingEvents } from '../../support/outbox.ts'
 import { clientSecret, completeSignIn, newProvider, portal, preparePortal } from '../../support/oidc.ts'
 import { signInWith, startSignIn, validCallback } from '../../support/oidc.ts'
 
@@ -26,7 +26,7 @@ async function startFailure(issuer: string, fields = {}): Promise<Record<string,
   expect(location.startsWith(`${portal}/sign-in?`)).toBe(true)
   const parameters = Object.fromEntries(new URL(location).searchParams)
   const problem = parameters['error'] === 'answer_invalid' ? 'answer_invalid' : 'unreachable'
-  const events = await pendingEvents(provider, 'identity.provider_failed')
+  const events = await readPendingEvents(provider, 'identity.provider_failed')
   expect(events.map(({ data }) => data)).toMatchObject([{ problem, detail: expect.stringMatching(/\.$/) }])
   return parameters
 }

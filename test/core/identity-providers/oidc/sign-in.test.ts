@@ -13,7 +13,7 @@ import { errorCodeOf, expectError, newCaller } from '../../../support/fixtures.t
 import { json, signed } from '../../../support/hostile-issuer.ts'
 import { onStoreCall, type StoreCall } from '../../../support/store-calls.ts'
 import * as oidc from '../../support/oidc.ts'
-import { pendingEvents } from '../../support/outbox.ts'
+import { readPendingEvents } from '../../support/outbox.ts'
 import { removeProvider } from '../../support/providers.ts'
 
 const { completeSignIn, newProvider, replaceProvider, startSignIn, validCallback } = oidc
@@ -78,7 +78,7 @@ test.each<[string, string, Forge]>([
   const isKnown = !('state' in callback) && providerId === signIn.provider.id
   expect(outcome).toEqual({ error, traceId: '', ...(isKnown && { returnTo: '/jobs?status=Failed' }) })
   expect(signIn.issuer.countRequests('/token')).toBe(0)
-  expect(await pendingEvents(signIn.provider, 'identity.provider_failed')).toEqual([])
+  expect(await readPendingEvents(signIn.provider, 'identity.provider_failed')).toEqual([])
 })
 
 test('completes a sign-in after callbacks with a wrong cookie and a wrong path', async () => {

@@ -6,7 +6,7 @@ import type { ProviderRecord } from '@platform/core/identity-providers/record'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import { beforeAll, expect, test, vi } from 'vitest'
 import { type HostileIssuer, signed, signingKey } from '../../../support/hostile-issuer.ts'
-import { pendingEvents } from '../../support/outbox.ts'
+import { readPendingEvents } from '../../support/outbox.ts'
 import { clientSecret, newProvider, preparePortal, signInWith } from '../../support/oidc.ts'
 
 beforeAll(preparePortal)
@@ -125,7 +125,7 @@ test.each<[string, Claims, Forge?]>([
     expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, ...change }), tokenOf)).toEqual(
       rejectedResult,
     )
-  const events = await pendingEvents(provider, 'identity.provider_failed')
+  const events = await readPendingEvents(provider, 'identity.provider_failed')
   const detail = expect.stringContaining(text.replaceAll('URL', sharedIssuer.url))
   expect(events.map(({ data }) => data)).toMatchObject([{ problem: 'answer_invalid', detail }])
   const shownText = JSON.stringify(events) + output.mock.calls.join('')
@@ -144,7 +144,7 @@ test.each<[string, Claims, (() => undefined)?]>([
   expect(await signInWith(sharedIssuer, provider, (claims) => ({ ...claims, ...change }), noToken)).toEqual(
     rejectedResult,
   )
-  expect(await pendingEvents(provider, 'identity.provider_failed')).toEqual([])
+  expect(await readPendingEvents(provider, 'identity.provider_failed')).toEqual([])
 })
 
 test('rejects the ID token of another sign-in', async () => {

@@ -31,15 +31,15 @@ import { rounds } from '../../../support/long.ts'
 import { onStoreCall } from '../../../support/store-calls.ts'
 import {
   advance,
-  clusterCounters,
-  jobRecords,
+  readClusterCounters,
+  readJobRecords,
   jobsForClusters,
   runProjections,
   storeClusters,
   submitAndExpand,
 } from '../../support/batches.ts'
-import { completionReport, inboxItems, runJob, scriptJob } from '../../support/jobs.ts'
-import { pendingRecords } from '../../support/outbox.ts'
+import { completionReport, readInboxItems, runJob, scriptJob } from '../../support/jobs.ts'
+import { readPendingRecords } from '../../support/outbox.ts'
 import { measureUsage } from '../../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
@@ -91,7 +91,7 @@ test.each([
 ])('rejects the whole batch for one job with %s', async (_, change, code) => {
   const caller = await newCaller()
   const { cluster } = await enrolledCluster(caller)
-  const outbox = () => pendingRecords(caller.organisationId)
+  const outbox = () => readPendingRecords(caller.organisationId)
   const records = await outbox()
   const jobs = [scriptJob(cluster.id), { ...scriptJob(cluster.id), ...change }, scriptJob(cluster.id)]
   await expectError(Batch.submit(caller, { jobs }), code)
@@ -126,7 +126,7 @@ test('jobs are readable and listed before they are stored', async () => {
     const noOutput = { items: [], nextOffset: 0, status: 'Queued', finished: false }
     expect(await readOutput(caller, id, 0)).toEqual(noOutput)
   }
-  expect(await jobRecords(caller, jobIds)).toEqual([])
+  expect(await readJobRecords(caller, jobIds)).toEqual([])
   const { items, totalCount } = await list(caller, { batchId, page: 3, pageSize: 100 })
   expect(totalCount).toBe(500)
   expect(items.map(({ id }) => id)).toEqual(jobIds.toReversed().slice(200, 300))
@@ -174,12 +174,12 @@ test('expansion stores 500 jobs like single jobs and deletes the chunks, with on
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters(clusterIds, 500) })
   const { usage } = await measureUsage(() => advance(caller, batchId))
   expect(usage.calls.filter((call) => call === 'SendMessage')).toHaveLength(1)
-  const records = await jobRecords(caller, jobIds)
+  const records = await readJobRecords(caller, jobIds)
   expect(records.map(({ id }) => id)).toEqual(jobIds)
   for (const record of records) expect(record).toMatchObject({ status: 'Queued', batchId })
-  expect((await Promise.all(clusterIds.map(inboxItems))).flat().toSorted()).toEqual(jobIds)
+  expect((await Promise.all(clusterIds.map(readInboxItems))).flat().toSorted()).toEqual(jobIds)
   const counts = clusterIds.map((id) => records.filter(({ clusterId }) => clusterId === id).length)
-  expect(await clusterCounters(caller, clusterIds)).toEqual(counts.map((count) => [count, count, count]))
+  expect(await readClusterCounters(caller, clusterIds)).toEqual(counts.map((count) => [count, count, count]))
   const { items } = await query({ pk: keys.batch(caller.organisationId, batchId).pk, to: 'JOB' })
   expect(items.map(({ sk }) => sk)).toEqual(['BATCH'])
   await runProjections(caller)
@@ -202,8 +202,8 @@ test('an expansion killed after any transaction continues there', async () => {
   expect(kills).toBe(5)
   expect(await isKilled(caller, batchId, 'batch.expanded=kill')).toBe(true)
   await advance(caller, batchId)
-  expect((await jobRecords(caller, jobIds)).map(({ id }) => id)).toEqual(jobIds)
-  expect(await clusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [4, 4, 4]))
+  expect((await readJobRecords(caller, jobIds)).map(({ id }) => id)).toEqual(jobIds)
+  expect(await readClusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [4, 4, 4]))
   await runProjections(caller)
   expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({ total: 240, Queued: 240 })
   expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 240 })
@@ -223,7 +223,7 @@ test('concurrent projections finish a batch once, with its last job', async () =
     counts: { queued: 0, running: 0, completed: 1, failed: 2, cancelled: 0 },
   })
   expect(await get(keys.batch(caller.organisationId, batchId))).not.toHaveProperty('duepk')
-  expect(await pendingRecords(caller.organisationId)).toEqual([])
+  expect(await readPendingRecords(caller.organisationId)).toEqual([])
 })
 
 test('a late projection of a start does not finish the batch again', async () => {
@@ -236,7 +236,7 @@ test('a late projection of a start does not finish the batch again', async () =>
     await complete(enrolled.request(), id, completionReport(enrolled, leaseId))
   }
 
-  const records = await pendingRecords(caller.organisationId)
+  const records = await readPendingRecords(caller.organisationId)
   const startRecord = records.find(({ events }) => events[0]?.name === 'job.started')
   const key = keys.outbox(caller.organisationId, startRecord?.id ?? '')
   const { pk: _, sk: __, ...attributes } = (await get(key)) ?? {}
@@ -364,9 +364,9 @@ test('fails only the jobs of a cluster that is missing despite the guard', async
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters([missingId, keptId], 80) })
   await transact([remove(keys.cluster(caller.organisationId, missingId))])
   await advance(caller, batchId)
-  for (const { clusterId, status, statusReason } of await jobRecords(caller, jobIds)) {
+  for (const { clusterId, status, statusReason } of await readJobRecords(caller, jobIds)) {
     const expected = clusterId === missingId ? ['Failed', 'cluster_removed'] : ['Queued', undefined]
     expect([status, statusReason]).toEqual(expected)
   }
-  expect(await clusterCounters(caller, [keptId])).toEqual([[40, 40, 40]])
+  expect(await readClusterCounters(caller, [keptId])).toEqual([[40, 40, 40]])
 })

@@ -30,9 +30,9 @@ import { onStoreCall } from '../../../support/store-calls.ts'
 import { runBefore } from '../../support/interleaving.ts'
 import {
   advance,
-  clusterCounters,
+  readClusterCounters,
   countByStatus,
-  jobRecords,
+  readJobRecords,
   jobsForClusters,
   runProjections,
   submitAndExpand,
@@ -40,10 +40,10 @@ import {
 import {
   completionReport,
   type EnrolledCluster,
-  inboxItems,
+  readInboxItems,
   runJob,
   scriptJob,
-  waitingIds,
+  readWaitingIds,
 } from '../../support/jobs.ts'
 import { drainOutbox } from '../../support/outbox.ts'
 
@@ -57,11 +57,11 @@ test('cancels a batch before its jobs are stored', async () => {
   expect(await Batch.cancel(caller, batchId)).toMatchObject(cancelling)
   await Promise.all([advance(caller, batchId), advance(caller, batchId)])
   await runProjections(caller)
-  expect(await inboxItems(clusterId)).toEqual([])
+  expect(await readInboxItems(clusterId)).toEqual([])
   expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { cancelled: 200 } })
   const cancelledJob = { status: 'Cancelled', statusReason: 'cancelled_by_user' }
   expect(await Job.read(caller, jobIds[199] ?? '')).toMatchObject(cancelledJob)
-  expect(await clusterCounters(caller, [clusterId])).toEqual([[0, 0, 200]])
+  expect(await readClusterCounters(caller, [clusterId])).toEqual([[0, 0, 200]])
   await expectError(Batch.cancel(caller, batchId), 'batch_already_finished')
   await expectError(Batch.cancel(caller, '#'), 'batch_not_found')
   await Cluster.remove(caller, clusterId)
@@ -83,15 +83,15 @@ test('cancelling during expansion and claims ends each job once', async () => {
   }
   await Promise.all([advance(caller, batchId), claimJobs(), cancelBatch()])
   await advance(caller, batchId)
-  const records = await jobRecords(caller, jobIds)
+  const records = await readJobRecords(caller, jobIds)
   const runningJobs = records.filter(({ status }) => status === 'Running')
   expect(runningJobs.map(({ id }) => id)).toEqual(claimedIds)
   for (const { cancelRequestedAtMs } of runningJobs) expect(cancelRequestedAtMs).toBeDefined()
   const runningCount = claimedIds.length
   const counts = countByStatus(records)
   expect(counts).toMatchObject({ queued: 0, running: runningCount, cancelled: 150 - runningCount })
-  expect(await clusterCounters(caller, [clusterId])).toEqual([[runningCount, 0, 150]])
-  expect(await inboxItems(clusterId)).toEqual([])
+  expect(await readClusterCounters(caller, [clusterId])).toEqual([[runningCount, 0, 150]])
+  expect(await readInboxItems(clusterId)).toEqual([])
   await recordStarts(caller.organisationId, claimedIds)
   await runProjections(caller)
   expect((await Batch.read(caller, batchId)).counts).toEqual(counts)
@@ -117,7 +117,7 @@ test('retries the failed and cancelled jobs of a finished batch with the same li
   await advance(caller, retry.batchId)
   const retriedJobs = await Promise.all(retry.jobIds.map((id) => Job.read(caller, id)))
   expect(retriedJobs.map(({ payload }) => payload)).toEqual(jobs.slice(1).map(({ payload }) => payload))
-  const records = await jobRecords(caller, retry.jobIds)
+  const records = await readJobRecords(caller, retry.jobIds)
   expect(records.map(({ timeoutSeconds, deliverWithinSeconds }) => [timeoutSeconds, deliverWithinSeconds])).toEqual(
     [7, 3600, 3600].map((timeoutSeconds) => [timeoutSeconds, 500]),
   )
@@ -154,7 +154,7 @@ test('a retry skips completed jobs and jobs of removed clusters', async () => {
   const retry = await Batch.retry(caller, batchId)
   expect(retry.submittedCount).toBe(3)
   await advance(caller, retry.batchId)
-  const records = await jobRecords(caller, retry.jobIds)
+  const records = await readJobRecords(caller, retry.jobIds)
   expect(records.map(({ clusterId }) => clusterId)).toEqual(Array(3).fill(keptCluster.cluster.id))
   for (const id of retry.jobIds) await runJob(keptCluster, id)
   await runProjections(caller)
@@ -168,7 +168,7 @@ test('a retry skips completed jobs and jobs of removed clusters', async () => {
 async function runAll(caller: Caller, clusters: readonly EnrolledCluster[]): Promise<number[]> {
   const rounds: number[] = []
   for (;;) {
-    const inboxes = await Promise.all(clusters.map(({ cluster }) => inboxItems(cluster.id)))
+    const inboxes = await Promise.all(clusters.map(({ cluster }) => readInboxItems(cluster.id)))
     if (inboxes.flat().length === 0) return rounds
     rounds.push(inboxes.flat().length)
     for (const [index, enrolled] of clusters.entries()) {
@@ -188,9 +188,9 @@ test('throttled jobs that end are skipped, and release no other job', async () =
     await Job.cancel(caller, jobIds[index] ?? '')
     await runProjections(caller)
     await advance(caller, batchId)
-    expect((await inboxItems(clusterId)).length).toBeLessThanOrEqual(3)
+    expect((await readInboxItems(clusterId)).length).toBeLessThanOrEqual(3)
   }
-  expect(await inboxItems(clusterId)).toEqual([1, 2, 5].map((index) => jobIds[index]))
+  expect(await readInboxItems(clusterId)).toEqual([1, 2, 5].map((index) => jobIds[index]))
   expect(await runAll(caller, [enrolled])).toEqual([3, 3, 2])
   const counts = { completed: 8, cancelled: 4 }
   expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts })
@@ -206,12 +206,12 @@ test('the delivery timeout of a throttled job starts at its release', async () =
   await sweep()
   expect(await Job.read(caller, first)).toMatchObject({ status: 'Failed', statusReason: 'delivery_timeout' })
   await runProjections(caller)
-  expect(await inboxItems(enrolled.cluster.id)).toEqual([second])
+  expect(await readInboxItems(enrolled.cluster.id)).toEqual([second])
   const { expiresAt } = await Job.read(caller, second)
   expect(Date.parse(expiresAt)).toBeGreaterThan(now() + 90_000)
   advanceClock(50_000)
   await advance(caller, batchId)
-  expect(await inboxItems(enrolled.cluster.id)).toEqual([second])
+  expect(await readInboxItems(enrolled.cluster.id)).toEqual([second])
 })
 
 test('maxErrors 0 cancels the remaining jobs after the first failed job, not after a cancelled one', async () => {
@@ -272,7 +272,7 @@ async function randomAction(state: State): Promise<unknown> {
   if (kind < 2) return advance(caller, batchId)
   if (kind < 4) return drainOutbox(caller.organisationId)
   if (kind < 7) {
-    const inbox = await waitingIds(caller, enrolled.cluster.id)
+    const inbox = await readWaitingIds(caller, enrolled.cluster.id)
     return inbox.length === 0 ? undefined : claimJob(state, enrolled, inbox[choice % inbox.length]!)
   }
   if (kind < 10) return completeJob(state, choice % Math.max(1, claims.length), choice % 3 === 0 ? 1 : 0)
@@ -295,9 +295,9 @@ async function finish(state: State): Promise<void> {
   for (let round = 0; round < jobIds.length + 10; round++) {
     await advance(caller, batchId)
     for (const enrolled of clusters) {
-      for (const jobId of await waitingIds(caller, enrolled.cluster.id)) await claimJob(state, enrolled, jobId)
+      for (const jobId of await readWaitingIds(caller, enrolled.cluster.id)) await claimJob(state, enrolled, jobId)
     }
-    const runningJobs = (await jobRecords(caller, jobIds)).filter(({ status }) => status === 'Running')
+    const runningJobs = (await readJobRecords(caller, jobIds)).filter(({ status }) => status === 'Running')
     for (const { id, clusterId, leaseId = '' } of runningJobs) {
       const enrolled = clusters.find(({ cluster }) => cluster.id === clusterId)!
       await complete(enrolled.request(), id, completionReport(enrolled, leaseId, pick(3) === 0 ? 1 : 0))
@@ -309,18 +309,18 @@ async function finish(state: State): Promise<void> {
 }
 
 const countActive = async ({ caller, jobIds }: State): Promise<number> =>
-  (await jobRecords(caller, jobIds)).filter(
+  (await readJobRecords(caller, jobIds)).filter(
     ({ status, isThrottled }) => status === 'Running' || (status === 'Queued' && !isThrottled),
   ).length
 
 async function expectExactCounts({ caller, clusterIds, batchId, jobIds, leases, maxErrors }: State): Promise<void> {
   const { organisationId } = caller
-  const jobs = await jobRecords(caller, jobIds)
+  const jobs = await readJobRecords(caller, jobIds)
   const counts = countByStatus(jobs)
   expect(jobs).toHaveLength(jobIds.length)
   expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts })
   expect((await findBatch(organisationId, batchId))?.running).toBe(0)
-  const counters = await clusterCounters(caller, clusterIds)
+  const counters = await readClusterCounters(caller, clusterIds)
   for (const [active, waiting] of counters) expect([active, waiting]).toEqual([0, 0])
   expect(counters.reduce((sum, [, , total = 0]) => sum + total, 0)).toBe(jobIds.length)
   expect(parseRemovalGuard(await get(keys.removalGuard(organisationId))).open.size).toBe(0)

@@ -17,7 +17,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
 import { bootstrapPlatform, callerWithCluster, expectError } from '../../../support/fixtures.ts'
 import { countStoreCalls } from '../../../support/store-calls.ts'
-import { jobRecords, jobsForClusters, submitAndExpand } from '../../support/batches.ts'
+import { readJobRecords, jobsForClusters, submitAndExpand } from '../../support/batches.ts'
 import { completionReport } from '../../support/jobs.ts'
 
 beforeAll(bootstrapPlatform)
@@ -128,7 +128,7 @@ test('the key of a group pages its clusters while jobs still end; jobs of remove
 test('500 different results take at most three store calls, and each page of an export a few', async () => {
   const { caller, batchId, jobIds, end } = await batchOf([{ stdout: ['y'.repeat(700)] }])
   await end(0)
-  const [record] = await jobRecords(caller, jobIds)
+  const [record] = await readJobRecords(caller, jobIds)
   const { organisationId } = caller
   const items = Array.from({ length: 499 }, (_, index) => {
     const id = jobIdOf(batchId, index + 1)

@@ -248,16 +248,18 @@ afterAll(async () => {
   await folder[Symbol.asyncDispose]()
 })
 
-const expiry = async () =>
+const readExpiry = async () =>
   (await table.client.send(new DescribeTimeToLiveCommand({ TableName: table.name }))).TimeToLiveDescription
 const untilExpired = (pk: string, sk: string) =>
   eventually(async () => expect(await table.item(pk, sk)).toBeUndefined())
 
 test('expiry is disabled until an attribute is set', async () => {
-  expect(await expiry()).toEqual({ TimeToLiveStatus: 'DISABLED' })
+  expect(await readExpiry()).toEqual({ TimeToLiveStatus: 'DISABLED' })
   const TimeToLiveSpecification = { AttributeName: 'ttl', Enabled: true }
   await table.client.send(new UpdateTimeToLiveCommand({ TableName: table.name, TimeToLiveSpecification }))
-  await eventually(async () => expect(await expiry()).toEqual({ TimeToLiveStatus: 'ENABLED', AttributeName: 'ttl' }))
+  await eventually(async () =>
+    expect(await readExpiry()).toEqual({ TimeToLiveStatus: 'ENABLED', AttributeName: 'ttl' }),
+  )
 })
 
 test('existing items expire too, and leave their indexes', async () => {

@@ -109,14 +109,14 @@ test('eight consumers receive each of 500 messages once', async () => {
     const entries = bodies.slice(start, start + 10).map((body) => ({ Id: body, MessageBody: body }))
     await queue.sendBatch(entries)
   }
-  const received: string[] = []
+  const receivedBodies: string[] = []
   const consume = async () => {
     for (let messages = await queue.receive(); messages.length > 0; messages = await queue.receive()) {
-      received.push(...messages.map((message) => message.Body!))
+      receivedBodies.push(...messages.map((message) => message.Body!))
     }
   }
   await Promise.all(Array.from({ length: 8 }, consume))
-  expect(received.toSorted()).toEqual(bodies.toSorted())
+  expect(receivedBodies.toSorted()).toEqual(bodies.toSorted())
 })
 
 test('an aborted long poll does not take the next message', async () => {

@@ -101,9 +101,9 @@ export async function startCloud() {
       const { FunctionVersion, RoutingConfig } = await client.send(command)
       return { main: FunctionVersion, weights: RoutingConfig?.AdditionalVersionWeights ?? {} }
     }
-    const aliases = async () =>
+    const readAliases = async () =>
       new Set(await Promise.all(names.map(async (name) => JSON.stringify(await aliasOf(name)))))
-    const versions = async (name: string) => {
+    const listVersions = async (name: string) => {
       const { Versions = [] } = await client.send(new ListVersionsByFunctionCommand({ FunctionName: cloudName(name) }))
       return Versions.slice(1).map(({ Version, Description }) => [Version, Description?.split(' ')[1] ?? 'deployed'])
     }
@@ -125,7 +125,7 @@ export async function startCloud() {
       return response.body
     }
     const deactivate = (name: string, version: string) => lambda.deactivate(cloudName(name), version)
-    return { names, target, aliasOf, aliases, versions, redeploy, deactivate, request }
+    return { names, target, aliasOf, aliases: readAliases, versions: listVersions, redeploy, deactivate, request }
   }
 
   async function create(FunctionName: string, version: string): Promise<void> {

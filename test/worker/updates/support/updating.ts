@@ -19,7 +19,7 @@ import { updateHandlers } from '@platform/worker/updates/handlers'
 import { type UpdateTarget } from '@platform/worker/updates/target/port'
 import { afterAll, afterEach, expect } from 'vitest'
 import { bootstrapPlatform, newCaller } from '../../../support/fixtures.ts'
-import { pendingRecords } from '../../../core/support/outbox.ts'
+import { readPendingRecords } from '../../../core/support/outbox.ts'
 import { platformFunctions, type startFeed } from './feed.ts'
 import { type Behaviour, MemoryTarget } from './memory-target.ts'
 
@@ -99,7 +99,9 @@ export const countErrors = (version: string, faults: number): Promise<unknown> =
 const endNames = new Set(['job.completed', 'job.failed', 'update.completed', 'update.failed', 'update.rolled_back'])
 
 export const endEventsOf = async ({ caller }: QueuedUpdate) =>
-  (await pendingRecords(caller.organisationId)).flatMap(({ events }) => events).filter(({ name }) => endNames.has(name))
+  (await readPendingRecords(caller.organisationId))
+    .flatMap(({ events }) => events)
+    .filter(({ name }) => endNames.has(name))
 
 export const readUpdateState = async () => parseUpdateState(await get(keys.updateState()))
 

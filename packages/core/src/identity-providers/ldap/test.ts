@@ -15,7 +15,7 @@ export interface LdapCheck {
 
 const timeoutMs = 6000
 
-const messages: Readonly<Record<OutboundErrorKind, string>> = {
+const errorMessages: Readonly<Record<OutboundErrorKind, string>> = {
   url_not_allowed: 'The platform may not call this address.',
   address_not_allowed: 'The address is private. PLAT_OUTBOUND_ALLOW can name it.',
   name_not_resolved: 'The host name does not resolve.',
@@ -92,7 +92,7 @@ export const describeProblem = (error: unknown, signal: AbortSignal): string =>
     : messageOf(error, signal, '')
 
 function messageOf(error: unknown, signal: AbortSignal, failureMessage: string): string {
-  if (signal.aborted) return messages.timed_out
+  if (signal.aborted) return errorMessages.timed_out
   const { problem } = error instanceof OutboundError ? error : toOutboundError(error)
-  return problem === 'connection_failed' && failureMessage !== '' ? failureMessage : messages[problem]
+  return problem === 'connection_failed' && failureMessage !== '' ? failureMessage : errorMessages[problem]
 }

@@ -3,7 +3,7 @@ import { AwsServiceError } from './error.ts'
 
 export type JsonObject = Record<string, unknown>
 
-const maximumBodyBytes = 8 * 1024 * 1024
+const maxBodyBytes = 8 * 1024 * 1024
 const loopbackHost = /^(127\.0\.0\.1|localhost)(:\d+)?$/
 
 /** Accepts only loopback hosts, so that a web page whose host name resolves to this machine is rejected. */
@@ -37,8 +37,8 @@ export function actionOf(target: string | string[] | undefined, service: string)
   return action
 }
 
-export async function readJson(request: IncomingMessage, maximumBytes = maximumBodyBytes): Promise<JsonObject> {
-  return parseJson(await readText(request, maximumBytes))
+export async function readJson(request: IncomingMessage, maxBytes = maxBodyBytes): Promise<JsonObject> {
+  return parseJson(await readText(request, maxBytes))
 }
 
 /** An empty text counts as `{}`. Throws `SerializationException` if the text is not a JSON object. */
@@ -61,12 +61,12 @@ function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-async function readText(request: IncomingMessage, maximumBytes: number): Promise<string> {
+async function readText(request: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []
   let sizeBytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     sizeBytes += chunk.length
-    if (sizeBytes > maximumBytes) throw new AwsServiceError('RequestEntityTooLarge', 'The body is too large.', 413)
+    if (sizeBytes > maxBytes) throw new AwsServiceError('RequestEntityTooLarge', 'The body is too large.', 413)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')

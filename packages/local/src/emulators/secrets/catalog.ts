@@ -11,11 +11,14 @@ export const listSecrets = operation(
     SortOrder: z.enum(['asc', 'desc']).default('asc'),
   }),
   (secrets, request) => {
-    const matching = secrets
+    const matchingSecrets = secrets
       .all()
       .filter((secret) => request.IncludePlannedDeletion || secret.DeletedDate === undefined)
       .filter((secret) => request.Filters.every((filter) => matches(secret, filter)))
-    const { items, ...next } = page(request.SortOrder === 'asc' ? matching : matching.toReversed(), request)
+    const { items, ...next } = page(
+      request.SortOrder === 'asc' ? matchingSecrets : matchingSecrets.toReversed(),
+      request,
+    )
     return { SecretList: items.map(listEntry), ...next }
   },
 )

@@ -20,7 +20,7 @@ export function operation<Schema extends z.ZodType>(
 
 export const Tags = z.array(z.object({ Key: z.string().min(1), Value: z.string() })).max(50)
 
-const maximumValueBytes = 65_536
+const maxValueBytes = 65_536
 
 export const SecretId = z.string().min(1).max(2048)
 
@@ -29,12 +29,12 @@ export const valueMembers = {
   SecretString: z
     .string()
     .min(1)
-    .refine((text) => Buffer.byteLength(text) <= maximumValueBytes, 'At most 65536 bytes.')
+    .refine((text) => Buffer.byteLength(text) <= maxValueBytes, 'At most 65536 bytes.')
     .optional(),
   SecretBinary: z
     .base64()
     .min(1)
-    .refine((text) => Buffer.byteLength(text, 'base64') <= maximumValueBytes, 'At most 65536 bytes.')
+    .refine((text) => Buffer.byteLength(text, 'base64') <= maxValueBytes, 'At most 65536 bytes.')
     .optional(),
 } satisfies Record<keyof SecretValue, z.ZodType>
 

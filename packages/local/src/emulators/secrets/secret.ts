@@ -38,7 +38,7 @@ export interface SecretValue {
 
 export const secondsPerDay = 86_400
 
-const maximumUnlabelledVersions = 100
+const maxUnlabelledVersions = 100
 
 export const hasValue = (value: SecretValue): boolean =>
   value.SecretString !== undefined || value.SecretBinary !== undefined
@@ -85,5 +85,5 @@ function moveStage(secret: Secret, stage: string, to: string | undefined): void 
 
 function removeOldVersions(secret: Secret) {
   const unlabelledIds = Object.keys(secret.versions).filter((id) => secret.versions[id]?.VersionStages.length === 0)
-  for (const id of unlabelledIds.slice(0, -maximumUnlabelledVersions)) delete secret.versions[id]
+  for (const id of unlabelledIds.slice(0, -maxUnlabelledVersions)) delete secret.versions[id]
 }

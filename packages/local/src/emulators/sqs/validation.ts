@@ -5,9 +5,9 @@ import type { AwsCall } from '../http/service.ts'
 /** SQS rejects characters that XML does not allow, such as lone surrogates. */
 const forbiddenCharacter = /[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/u
 const receiptHandlePattern = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
-const maximumDelaySeconds = 900
-const maximumWaitSeconds = 20
-const maximumBatchEntries = 10
+const maxDelaySeconds = 900
+const maxWaitSeconds = 20
+const maxBatchEntries = 10
 
 type Check = (input: JsonObject) => AwsServiceError | undefined
 
@@ -17,7 +17,7 @@ const checks: Readonly<Record<string, Check>> = {
     String(name).endsWith('.fifo') ? invalidParameterError('FIFO queues are not supported here.') : undefined,
   SendMessage: checkMessage,
   SendMessageBatch: checkMessage,
-  ReceiveMessage: ({ WaitTimeSeconds: wait }) => checkRange('WaitTimeSeconds', wait, maximumWaitSeconds),
+  ReceiveMessage: ({ WaitTimeSeconds: wait }) => checkRange('WaitTimeSeconds', wait, maxWaitSeconds),
   DeleteMessage: checkHandle,
   DeleteMessageBatch: checkHandle,
   ChangeMessageVisibility: checkHandle,
@@ -57,7 +57,7 @@ async function performBatch(call: AwsCall, check: Check, perform: (call: AwsCall
 }
 
 const isWellFormed = (entries: JsonObject[]) =>
-  entries.length <= maximumBatchEntries && new Set(entries.map((entry) => entry['Id'])).size === entries.length
+  entries.length <= maxBatchEntries && new Set(entries.map((entry) => entry['Id'])).size === entries.length
 
 function checkMessage(message: JsonObject): AwsServiceError | undefined {
   const attributes = objectsIn(Object.values(message['MessageAttributes'] ?? {}))
@@ -65,7 +65,7 @@ function checkMessage(message: JsonObject): AwsServiceError | undefined {
   if (texts.some((text) => typeof text === 'string' && forbiddenCharacter.test(text))) {
     return new AwsServiceError('InvalidMessageContents', 'The message contains characters outside the allowed set.')
   }
-  return checkRange('DelaySeconds', message['DelaySeconds'], maximumDelaySeconds)
+  return checkRange('DelaySeconds', message['DelaySeconds'], maxDelaySeconds)
 }
 
 /** Rejects only malformed handles. As on AWS, an outdated handle is ignored. */

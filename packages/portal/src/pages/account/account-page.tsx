@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { configurationQuery, useMe } from '../../api/account.ts'
 import { permissionTexts } from '../../api/permissions.ts'
 import { chooseTheme, type Theme, useTheme } from '../../lib/theme.ts'
-import { isolated } from '@platform/contract/user-name'
+import { isolate } from '@platform/contract/user-name'
 import { Card, DescriptionList } from '../../ui/card.tsx'
 import { Page } from '../../ui/page.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
@@ -20,9 +20,9 @@ export function Profile() {
       <Card title="Profile">
         <DescriptionList
           items={[
-            ...(displayName === undefined ? [] : [['Name', isolated(displayName)] as const]),
-            ['User name', isolated(username)],
-            ['E-mail', isolated(email)],
+            ...(displayName === undefined ? [] : [['Name', isolate(displayName)] as const]),
+            ['User name', isolate(username)],
+            ['E-mail', isolate(email)],
             ['Roles', roles.join(', ')],
             ['Sign-in method', authProvider === 'local' ? 'Password' : `Identity provider ${authProvider}`],
             ['Created', <Time key="since" at={createdAt} isAbsolute />],
@@ -44,7 +44,7 @@ export function Profile() {
   )
 }
 
-const themes: Readonly<Record<Theme, string>> = { system: 'System theme', light: 'Light', dark: 'Dark' }
+const themeTitles: Readonly<Record<Theme, string>> = { system: 'System theme', light: 'Light', dark: 'Dark' }
 
 export function Appearance() {
   const { timezone } = useSuspenseQuery(configurationQuery).data
@@ -58,7 +58,7 @@ export function Appearance() {
           {(['system', 'light', 'dark'] as const).map((name) => (
             <label key={name}>
               <input type="radio" name="theme" checked={theme === name} onChange={() => chooseTheme(name)} />{' '}
-              {themes[name]}
+              {themeTitles[name]}
             </label>
           ))}
         </fieldset>

@@ -75,7 +75,7 @@ function OutcomeView({ outcome, onRetry }: { outcome: Outcome; onRetry: () => vo
   return (
     <div className={styles['stack']}>
       <p role="status" className={styles['verdict']}>
-        {outcome.state === 'done' ? <Verdict {...outcome} /> : <Checking entries={outcome.entries} />}
+        {outcome.state === 'done' ? <Verdict {...outcome} /> : <CheckProgress entries={outcome.entries} />}
       </p>
       {outcome.state === 'done' && <NextStep last={outcome.last} />}
     </div>
@@ -84,7 +84,7 @@ function OutcomeView({ outcome, onRetry }: { outcome: Outcome; onRetry: () => vo
 
 const entriesText = (entries: number): string => (entries === 1 ? '1 entry' : `${entries.toLocaleString('en')} entries`)
 
-const Checking = ({ entries }: { entries: number }) => (
+const CheckProgress = ({ entries }: { entries: number }) => (
   <>
     <Spinner /> <span>Verifying … {entriesText(entries)} so far.</span>
   </>

@@ -79,8 +79,8 @@ function EditForm({ cluster, onDone }: { cluster: Cluster; onDone: () => void })
     const body = changeOf(before, name, siteId)
     if (Object.keys(body).length > 0) {
       const { id } = cluster
-      const changed = await unwrap(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
-      await setQueryData(clusterQuery(id).queryKey, () => changed)
+      const changedCluster = await unwrap(api.PATCH('/api/v1/clusters/{id}', { params: { path: { id } }, body }))
+      await setQueryData(clusterQuery(id).queryKey, () => changedCluster)
       for (const queryKey of [clusterListKey, clusterNameKey]) void queries.invalidateQueries({ queryKey })
       showToast('Cluster updated')
     }

@@ -93,5 +93,5 @@ export async function fetchMatchingClusters(filter: ClusterFilter): Promise<Clus
   return [...new Map(foundClusters.map((cluster) => [cluster.id, cluster])).values()]
 }
 
-export const existingIds = async (ids: readonly string[]): Promise<Set<string>> =>
+export const fetchExistingIds = async (ids: readonly string[]): Promise<Set<string>> =>
   new Set((await clustersById(ids)).map(({ id }) => id))

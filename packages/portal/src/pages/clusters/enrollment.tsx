@@ -119,7 +119,9 @@ export function WaitingForRelay({ clusterId, previousRelayId, hasClusterLink = f
           </>
         )}
       </div>
-      {cluster !== undefined && hasEnrolled(cluster) && <Enrolled cluster={cluster} hasClusterLink={hasClusterLink} />}
+      {cluster !== undefined && hasEnrolled(cluster) && (
+        <EnrolledRelay cluster={cluster} hasClusterLink={hasClusterLink} />
+      )}
     </>
   )
 }
@@ -127,7 +129,7 @@ export function WaitingForRelay({ clusterId, previousRelayId, hasClusterLink = f
 // The maximum number of nodes to list here. The page of the cluster lists all.
 const maxListedNodes = 12
 
-function Enrolled({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster; hasClusterLink: boolean }) {
+function EnrolledRelay({ cluster: { id, nodes }, hasClusterLink }: { cluster: Cluster; hasClusterLink: boolean }) {
   const mayRun = useHasPermission('jobs:write')
   const others = nodes.length - maxListedNodes
   return (
@@ -200,8 +202,8 @@ function partsOf(command: string) {
   const [variable = ''] = startCommand.split(' ')
   const server = startCommand.slice(startCommand.lastIndexOf(' ') + 1)
   const [name = ''] = variable.split('=')
-  const install = `${downloadCommand} && export ${variable} && ${installCommand(name, server)}`
-  return { variable, server, install }
+  const installLine = `${downloadCommand} && export ${variable} && ${installCommand(name, server)}`
+  return { variable, server, install: installLine }
 }
 
 function KeepRunning({ command }: { command: string }) {

@@ -23,14 +23,14 @@ export function useLabelChange() {
   const [value, setValue] = useDraft('label value', '')
   const problem = problemOf(key.trim(), value.trim())
   const put = (name: string, nextValue: string | null): LabelChange => {
-    const changed = { ...change, [name]: nextValue }
-    setChange(changed)
+    const nextChange = { ...change, [name]: nextValue }
+    setChange(nextChange)
     // A label that is being entered is kept while another one is removed.
     if (name === key.trim()) {
       setKey('')
       setValue('')
     }
-    return changed
+    return nextChange
   }
   const forget = (name: string) =>
     setChange(Object.fromEntries(Object.entries(change).filter(([each]) => each !== name)))

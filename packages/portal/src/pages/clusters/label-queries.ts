@@ -3,7 +3,7 @@ import { type ApiError, incompleteError, isApiError } from '../../api/api-error.
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import { queries } from '../../api/query.ts'
 import { useDebounced } from '../../ui/hooks.ts'
-import { existingIds, sitesQuery } from './cluster-queries.ts'
+import { fetchExistingIds, sitesQuery } from './cluster-queries.ts'
 import type { KnownLabel } from './selector-completions.ts'
 import { noClusters } from './cluster-filter.ts'
 
@@ -101,7 +101,7 @@ async function review(target: Target, removedCount = 0): Promise<ReviewedTarget>
   } catch (error) {
     const { clusterIds } = target
     if (clusterIds === undefined || !isApiError(error, 'cluster_forbidden')) throw error
-    const existingClusterIds = await existingIds(clusterIds)
+    const existingClusterIds = await fetchExistingIds(clusterIds)
     const rest = clusterIds.filter((id) => existingClusterIds.has(id))
     if (rest.length === 0 || rest.length === clusterIds.length) throw error
     return review({ clusterIds: rest }, removedCount + clusterIds.length - rest.length)

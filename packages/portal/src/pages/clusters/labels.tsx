@@ -85,8 +85,8 @@ function EditLabels({ cluster, onDone }: { cluster: Cluster; onDone: () => void 
       const { id } = cluster
       const params = { path: { id } }
       // Only changes are sent, because other users may have changed other labels.
-      const changed = await unwrap(api.PATCH('/api/v1/clusters/{id}', { params, body: { labels } }))
-      await setQueryData(clusterQuery(id).queryKey, () => changed)
+      const changedCluster = await unwrap(api.PATCH('/api/v1/clusters/{id}', { params, body: { labels } }))
+      await setQueryData(clusterQuery(id).queryKey, () => changedCluster)
       refreshLabels()
       showToast('Labels updated', cluster.name)
     }

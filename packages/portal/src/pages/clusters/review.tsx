@@ -46,7 +46,7 @@ export function Review({ target, verb, awayNote, onClose, onConfirm, children }:
       <Loaded query={query} what="the clusters">
         {(reviewed) =>
           reviewed.count === 0 ? (
-            <Affected reviewed={reviewed} awayNote={awayNote} />
+            <AffectedClusters reviewed={reviewed} awayNote={awayNote} />
           ) : (
             <Form
               submitLabel={`${verb} ${clusterCountText(reviewed.count)}`}
@@ -54,7 +54,7 @@ export function Review({ target, verb, awayNote, onClose, onConfirm, children }:
               actions={<CancelButton />}
               onSubmit={() => confirm(reviewed)}
             >
-              <Affected reviewed={reviewed} awayNote={awayNote} />
+              <AffectedClusters reviewed={reviewed} awayNote={awayNote} />
             </Form>
           )
         }
@@ -68,7 +68,7 @@ interface AffectedProps {
   awayNote: string
 }
 
-function Affected({ reviewed: { count, names, byStatus, removedCount }, awayNote }: AffectedProps) {
+function AffectedClusters({ reviewed: { count, names, byStatus, removedCount }, awayNote }: AffectedProps) {
   const { Healthy, Degraded, Offline, Pending } = byStatus
   const isAnyAway = Offline + Pending > 0
   return (

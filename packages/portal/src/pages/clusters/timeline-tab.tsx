@@ -12,7 +12,7 @@ import styles from './clusters.module.css'
 
 type Entry = Schemas['TimelineEntry']
 
-const icons: Record<Entry['kind'], LucideIcon> = {
+const kindIcons: Record<Entry['kind'], LucideIcon> = {
   status: Activity,
   job: SquareTerminal,
   audit: UserPen,
@@ -46,7 +46,7 @@ export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
 )
 
 function EventCell({ entry: { kind, title, detail, resource } }: { entry: Entry }) {
-  const Icon = icons[kind]
+  const Icon = kindIcons[kind]
   const isJob = resource?.startsWith('job_') ?? false
   return (
     <div className={styles['what']}>

@@ -24,8 +24,8 @@ export function HealthPage() {
       lead={
         data && (
           <>
-            {meanings[data.aggregate]} Checked <Time at={new Date(dataUpdatedAt).toISOString()} />, every ten seconds
-            while this page is visible.
+            {statusMeanings[data.aggregate]} Checked <Time at={new Date(dataUpdatedAt).toISOString()} />, every ten
+            seconds while this page is visible.
           </>
         )
       }
@@ -55,7 +55,7 @@ export function HealthPage() {
   )
 }
 
-const meanings: Record<Schemas['Readiness']['aggregate'], string> = {
+const statusMeanings: Record<Schemas['Readiness']['aggregate'], string> = {
   Healthy: 'All required checks pass.',
   Degraded: 'The platform works with limitations.',
   Unhealthy: 'A critical check fails.',

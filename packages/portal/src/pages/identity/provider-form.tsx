@@ -186,8 +186,10 @@ interface RoleFieldProps {
 // Offers the roles that the user may grant, and the current one.
 function RoleField({ name, label, hint, role, onChange }: RoleFieldProps) {
   const items = useQuery(rolesQuery).data?.items ?? []
-  const offered = items.filter(({ name: each, grantable }) => grantable || each === role).map(({ name: each }) => each)
-  const roles = offered.includes(role) ? offered : [role, ...offered]
+  const offeredRoles = items
+    .filter(({ name: each, grantable }) => grantable || each === role)
+    .map(({ name: each }) => each)
+  const roles = offeredRoles.includes(role) ? offeredRoles : [role, ...offeredRoles]
   const choose = (value: string) => {
     const chosenRole = roles.find((each) => each === value)
     if (chosenRole !== undefined) onChange(chosenRole)

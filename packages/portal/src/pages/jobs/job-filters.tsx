@@ -83,7 +83,9 @@ function ClusterField({ clusterId, onChange }: ValueProps & { clusterId: string 
   })
   const term = text?.trim().toLowerCase() ?? ''
   // Results of an earlier text must not be chosen.
-  const found = (term === '' ? [] : (data?.items ?? [])).filter(({ name: each }) => each.toLowerCase().includes(term))
+  const foundClusters = (term === '' ? [] : (data?.items ?? [])).filter(({ name: each }) =>
+    each.toLowerCase().includes(term),
+  )
   const apply = (id: string | undefined) => {
     setText(undefined)
     onChange(id)
@@ -96,10 +98,10 @@ function ClusterField({ clusterId, onChange }: ValueProps & { clusterId: string 
       maxLength={maxSearchLength}
       value={text ?? name ?? clusterId ?? ''}
       onChange={(nextText) => (nextText === '' ? apply(undefined) : setText(nextText))}
-      onChoose={(chosenName) => apply(found.find((cluster) => cluster.name === chosenName)?.id)}
-      onEnter={() => found[0] !== undefined && apply(found[0].id)}
+      onChoose={(chosenName) => apply(foundClusters.find((cluster) => cluster.name === chosenName)?.id)}
+      onEnter={() => foundClusters[0] !== undefined && apply(foundClusters[0].id)}
       onBlur={() => setText(undefined)}
-      completions={found.map((cluster) => ({ text: cluster.name, label: cluster.name, hint: cluster.status }))}
+      completions={foundClusters.map((cluster) => ({ text: cluster.name, label: cluster.name, hint: cluster.status }))}
     />
   )
 }

@@ -2,7 +2,7 @@ import { incompleteError, isApiError } from '../../api/api-error.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
 import type { FormValues } from '../../ui/form.tsx'
 import { showToast } from '../../ui/toast.tsx'
-import { existingIds, knownName } from '../clusters/cluster-queries.ts'
+import { fetchExistingIds, knownName } from '../clusters/cluster-queries.ts'
 import { idsOf, maxPerRequest, partsOf, type Target } from '../clusters/label-queries.ts'
 
 export interface Draft {
@@ -89,7 +89,7 @@ async function submitBatch(request: BatchRequest, target: Target, expectedCount:
   } catch (error) {
     const { clusterIds } = target
     if (clusterIds === undefined || !isApiError(error, 'cluster_forbidden')) throw error
-    const existingClusterIds = await existingIds(clusterIds)
+    const existingClusterIds = await fetchExistingIds(clusterIds)
     const rest = clusterIds.filter((id) => existingClusterIds.has(id))
     if (rest.length === 0 || rest.length === clusterIds.length) throw error
     const removedIds = clusterIds.filter((id) => !existingClusterIds.has(id))

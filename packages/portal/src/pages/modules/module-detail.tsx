@@ -89,11 +89,11 @@ const State = ({ state }: { state: Module['state'] | undefined }) =>
     <StatusBadge status={state ?? 'Not installed'} />
   )
 
-const titles: Record<string, string> = { ModuleInstall: 'Installation', ModuleUninstall: 'Removal' }
+const typeTitles: Record<string, string> = { ModuleInstall: 'Installation', ModuleUninstall: 'Removal' }
 
 function titleOf({ type, payload }: Operation): string {
   const version = typeof payload['version'] === 'string' ? ` of version ${payload['version']}` : ''
-  return `${titles[type] ?? type}${version}`
+  return `${typeTitles[type] ?? type}${version}`
 }
 
 type Detail = Schemas['ModuleDetail']

@@ -3,7 +3,7 @@ import { SelectField } from '../../ui/field.tsx'
 import styles from './notifications.module.css'
 import type { Filter, Notification } from './use-notifications.ts'
 
-const types: Record<Notification['type'], string> = {
+const typeTitles: Record<Notification['type'], string> = {
   ClusterHealthDegraded: 'Cluster degraded',
   ClusterOffline: 'Cluster offline',
   ClusterRecovered: 'Cluster recovered',
@@ -19,7 +19,11 @@ const types: Record<Notification['type'], string> = {
   SecurityAlert: 'Security alert',
   WebhookDisabled: 'Webhook disabled',
 }
-const severities: Record<Notification['severity'], string> = { info: 'Info', warning: 'Warning', critical: 'Critical' }
+const severityTitles: Record<Notification['severity'], string> = {
+  info: 'Info',
+  warning: 'Warning',
+  critical: 'Critical',
+}
 
 const keyIn = <Name extends string>(names: Record<Name, string>, value: string | undefined): Name | undefined =>
   isKeyOf(names, value) ? value : undefined
@@ -34,7 +38,7 @@ const optionsOf = (names: Record<string, string>, allLabel: string) => [
 
 export function useFilter(): Filter {
   const { show, type, severity } = useSearch({ from: '/signed-in/notifications' })
-  return { unreadOnly: show === 'unread', type: keyIn(types, type), severity: keyIn(severities, severity) }
+  return { unreadOnly: show === 'unread', type: keyIn(typeTitles, type), severity: keyIn(severityTitles, severity) }
 }
 
 export function Filters() {
@@ -60,14 +64,14 @@ export function Filters() {
       <SelectField
         name="type"
         label="Type"
-        options={optionsOf(types, 'All types')}
+        options={optionsOf(typeTitles, 'All types')}
         value={type ?? ''}
         onChange={(value) => choose({ type: value })}
       />
       <SelectField
         name="severity"
         label="Severity"
-        options={optionsOf(severities, 'All severities')}
+        options={optionsOf(severityTitles, 'All severities')}
         value={severity ?? ''}
         onChange={(value) => choose({ severity: value })}
       />

@@ -3,7 +3,7 @@ import { Gauge, Settings, UserPlus, Users } from 'lucide-react'
 import { useState } from 'react'
 import { useHasPermission, useMe } from '../../api/account.ts'
 import { api, type Schemas, unwrap } from '../../api/client.ts'
-import { isolated, nameOf } from '@platform/contract/user-name'
+import { isolate, nameOf } from '@platform/contract/user-name'
 import { RequirePermission } from '../../shell/require-permission.tsx'
 import { Badge } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -84,7 +84,7 @@ function UserTable({ onEdit }: { onEdit: (id: string) => void }) {
         </>
       ),
     },
-    { title: 'E-mail', width: 'minmax(8rem, 3fr)', cell: ({ email }) => isolated(email) },
+    { title: 'E-mail', width: 'minmax(8rem, 3fr)', cell: ({ email }) => isolate(email) },
     { title: 'Roles', width: 'minmax(8rem, 2fr)', cell: ({ roles }) => roles.join(', ') },
     {
       title: 'Account',

@@ -123,13 +123,15 @@ async function publishNew(control: AliasControl, release: StagedRelease, name: s
   )
   // Publishes exactly the revision that was read: Lambda refuses if it has changed.
   const { RevisionId } = latestConfiguration
-  const published = await control.client.send(
+  const publishedVersion = await control.client.send(
     new PublishVersionCommand({ FunctionName, CodeSha256, RevisionId, Description }),
   )
-  if (published.Version === undefined || published.Description !== Description) {
-    throw new TargetError(`${FunctionName} has this code already, as ${published.Description}.`, { isFinal: true })
+  if (publishedVersion.Version === undefined || publishedVersion.Description !== Description) {
+    throw new TargetError(`${FunctionName} has this code already, as ${publishedVersion.Description}.`, {
+      isFinal: true,
+    })
   }
-  return published.Version
+  return publishedVersion.Version
 }
 
 /** Changes the code if necessary. Returns the function once it has the code, and undefined during the change. */
