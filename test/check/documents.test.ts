@@ -79,9 +79,11 @@ test('docs/functions.md lists every function with its capabilities', () => {
     return [...new Set([...routeCapabilities, ...(others[name]?.capabilities ?? [])])]
   }
   const rows = [...read('docs/functions.md').matchAll(/^\| `([^`]+)` \| .+ \| (.*) \|$/gm)]
-  const listed = rows.map(([, name = '', capabilities = '']) => [name, capabilities.split(/[;,]/).length] as const)
-  const declared = functionNames.map((name) => [name, Math.max(1, capabilitiesFor(name).length)] as const)
-  expect(new Map(listed)).toEqual(new Map(declared))
+  const listedCapabilities = rows.map(
+    ([, name = '', capabilities = '']) => [name, capabilities.split(/[;,]/).length] as const,
+  )
+  const declaredCapabilities = functionNames.map((name) => [name, Math.max(1, capabilitiesFor(name).length)] as const)
+  expect(new Map(listedCapabilities)).toEqual(new Map(declaredCapabilities))
 })
 
 test('documented limits match the contract', () => {
@@ -106,9 +108,9 @@ test('docs/operations.md lists every setting once', () => {
   const schemas = ['core/src/lib/settings/schema.ts', 'local/src/settings.ts'].map((file) => read(`packages/${file}`))
   const names = schemas.flatMap((text) => [...text.matchAll(/^ {2}(PLAT_\w+):/gm)].map(([, name = '']) => name))
   const rows = [...read('docs/operations.md').matchAll(/^\| (`PLAT_[^|]+) \|.+\|.+\|$/gm)]
-  const listed = rows.flatMap(([, cell = '']) => [...cell.matchAll(/PLAT_\w+/g)].map(String))
+  const listedNames = rows.flatMap(([, cell = '']) => [...cell.matchAll(/PLAT_\w+/g)].map(String))
   const settings = new Set(names.filter((name) => !internalSettings.test(name)))
-  expect(listed.toSorted()).toEqual([...settings].toSorted())
+  expect(listedNames.toSorted()).toEqual([...settings].toSorted())
 })
 
 /** Sections of ASVS 5.0, each with its number of requirements of levels 1 and 2. */

@@ -115,29 +115,29 @@ test('converts scripts for Unix interpreters with a note, unless --keep-line-end
 
 test('prints output while the script runs', async () => {
   const gate = join(folder, 'gate')
-  const running = plat.start(runAtBerlin(`echo started >&2; ${waitForFileScript(gate)}; echo done`))
-  await running.says(/started/)
+  const runningPlat = plat.start(runAtBerlin(`echo started >&2; ${waitForFileScript(gate)}; echo done`))
+  await runningPlat.says(/started/)
   await writeFile(gate, '')
-  expect(await running.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
+  expect(await runningPlat.ended).toMatchObject({ exitCode: 0, out: 'done\n' })
 })
 
 test.runIf(isLong)('continues a run after a restart of the platform', async () => {
   const gate = join(folder, 'gate after the kill')
-  const running = plat.start(runAtBerlin(`echo started >&2; ${waitForFileScript(gate)}; echo done; exit 6`))
-  await running.says(/started/)
+  const runningPlat = plat.start(runAtBerlin(`echo started >&2; ${waitForFileScript(gate)}; echo done; exit 6`))
+  await runningPlat.says(/started/)
   await environment.platform.kill()
-  await running.says(/retrying|ECONNREFUSED/)
+  await runningPlat.says(/retrying|ECONNREFUSED/)
   await environment.platform.restart()
   await writeFile(gate, '')
-  expect(await running.ended).toMatchObject({ exitCode: 6, out: 'done\n' })
+  expect(await runningPlat.ended).toMatchObject({ exitCode: 6, out: 'done\n' })
 })
 
 test('Ctrl-C cancels the job and exits with 130, even if npm repeats the signal', async () => {
-  const running = plat.start(runAtBerlin('echo started >&2; sleep 600'))
-  await running.says(/started/)
-  running.interrupt()
-  running.interrupt()
-  const { exitCode, err } = await running.ended
+  const runningPlat = plat.start(runAtBerlin('echo started >&2; sleep 600'))
+  await runningPlat.says(/started/)
+  runningPlat.interrupt()
+  runningPlat.interrupt()
+  const { exitCode, err } = await runningPlat.ended
   expect(exitCode).toBe(130)
   expect(err).toContain('cancelled_by_user')
 })
@@ -210,10 +210,10 @@ test('prints output byte for byte, also under headings, and writes it to one fil
 })
 
 test('Ctrl-C cancels all jobs of a run on several clusters', async () => {
-  const running = plat.start(['run', '--all', '--', 'sleep 600'])
+  const runningPlat = plat.start(['run', '--all', '--', 'sleep 600'])
   await waitFor('both run', async () => (await plat.json(['job', 'list', '--status', 'Running'])).items.length === 2)
-  running.interrupt()
-  expect((await running.ended).exitCode).toBe(130)
+  runningPlat.interrupt()
+  expect((await runningPlat.ended).exitCode).toBe(130)
   expect((await plat.json(['job', 'list', '--status', 'Running'])).items).toEqual([])
 })
 

@@ -13,13 +13,13 @@ test('--all names clusters that are removed while the list is read, and runs on 
   await logIn(plat)
   const { promise: holdUntil, resolve: release } = Promise.withResolvers<void>()
   proxy.inject('GET /api/v1/clusters?', { holdUntil })
-  const running = plat.start(['run', '--all', '--detach', '--', 'true'])
+  const runningPlat = plat.start(['run', '--all', '--detach', '--', 'true'])
   await expect.poll(() => proxy.requests.join('\n')).toContain('GET /api/v1/clusters?')
   const admin = await api.admin
   const { items } = expectStatus(await admin.get('/api/v1/clusters?pageSize=2'), 200)
   for (const { id } of items) expectStatus(await admin.delete(`/api/v1/clusters/${id}`), 204)
   release()
-  const { exitCode, out, err } = await running.ended
+  const { exitCode, out, err } = await runningPlat.ended
   expect([exitCode, out]).toEqual([0, expect.stringMatching(/^batch_\w+\n$/)])
   for (const { id, name } of items) expect(err).toContain(`${name} (${id}) was removed and is skipped.`)
   expect(await plat.json(['batch', 'get', out.trim()])).toMatchObject({ submittedCount: 148 })
@@ -34,12 +34,12 @@ test('Ctrl-C between two batches exits with 130 and the number of remaining clus
   const { promise: holdUntil, resolve: release } = Promise.withResolvers<void>()
   proxy.inject('POST /api/v1/jobs/batch', { holdUntil })
 
-  const running = plat.start(['run', '--all', '--detach', '--', 'true'])
+  const runningPlat = plat.start(['run', '--all', '--detach', '--', 'true'])
   await expect.poll(() => proxy.requests).toContain('POST /api/v1/jobs/batch')
-  running.interrupt()
-  await running.says(/Cancelling/)
+  runningPlat.interrupt()
+  await runningPlat.says(/Cancelling/)
   release()
-  const { exitCode, out, err } = await running.ended
+  const { exitCode, out, err } = await runningPlat.ended
   expect(exitCode).toBe(130)
   expect(out).toMatch(/^batch_\w+\n$/)
   expect(err).toContain('500 jobs accepted, 1 not started.')

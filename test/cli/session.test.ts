@@ -181,11 +181,11 @@ test('does not continue as another user who signed in during the command', async
   await changeSession({ expiresAtMs: 0 })
   const lock = `${process.pid} ${hostname()} test`
   await writeFile(file('contexts/default.lock'), lock)
-  const running = plat.run(['whoami'])
+  const runningPlat = plat.run(['whoami'])
   await waitFor('the process to wait for the lock', async () => (await countWaiting()) === 1)
   await changeSession({ username: 'grace', refreshToken: 'another', expiresAtMs: Date.now() + 600_000 })
   await rm(file('contexts/default.lock'))
-  expect((await running).exitCode).toBe(3)
+  expect((await runningPlat).exitCode).toBe(3)
   expect((await readSession()).username).toBe('grace')
   await rm(file('contexts/default.json'))
 })

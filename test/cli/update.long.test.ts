@@ -47,10 +47,10 @@ test('finds, applies and rolls back a release and prints each step', async () =>
     2,
     `Update the platform from ${currentVersion} to 9.1.0? Use --yes to confirm.\n`,
   ])
-  const applied = await plat.run(['update', 'apply', '--yes'])
-  expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
+  const applyResult = await plat.run(['update', 'apply', '--yes'])
+  expect(applyResult).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
   const steps = ['preflight', 'stage', 'smoke', 'shift-10', 'shift-50', 'shift-100', 'commit']
-  expect(applied.err).toBe(steps.map((step) => `${step}: Completed\n`).join(''))
+  expect(applyResult.err).toBe(steps.map((step) => `${step}: Completed\n`).join(''))
 
   const acceptedRollback = await plat.json(['update', 'rollback', '--yes', '--no-wait'])
   expect(acceptedRollback).toMatchObject({ action: 'rollback', targetVersion: currentVersion, status: 'InProgress' })
@@ -63,9 +63,9 @@ test('follows an update if its first response is lost', async () => {
   const proxiedPlat = plat.with({ PLAT_SERVER: proxy.url, XDG_CONFIG_HOME: join(environment.folder, 'proxied') })
   await logIn(proxiedPlat)
   proxy.inject('PUT /api/v1/platform/updates/apply', 'drop response')
-  const applied = await proxiedPlat.run(['update', 'apply', '9.1.0', '--yes'])
-  expect(applied).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
-  expect(applied.err).toMatch(/^Already running: job_\w+\.$/m)
+  const applyResult = await proxiedPlat.run(['update', 'apply', '9.1.0', '--yes'])
+  expect(applyResult).toMatchObject({ exitCode: 0, out: 'PlatformUpdate Completed: Version 9.1.0 serves.\n' })
+  expect(applyResult.err).toMatch(/^Already running: job_\w+\.$/m)
   expect(proxy.requests.filter((line) => line.startsWith('PUT '))).toHaveLength(2)
 
   // On most machines the rollback has ended before the retry; the retry must not roll back again.

@@ -7,7 +7,7 @@ import { mark, style } from '@platform/contract/docs/style'
 import { routes } from '@platform/contract/index'
 import document from '@platform/contract/openapi.json' with { type: 'json' }
 import { expect, test } from 'vitest'
-import { attribute, attributeNames, elements, misplaced } from './support/markup.ts'
+import { attribute, attributeNames, elements, findMisplaced } from './support/markup.ts'
 
 const page = docsPage(document)
 const hostileText = `</style></code><img src=x onerror="alert(1)"><script>'"&`
@@ -68,11 +68,11 @@ test('text of the document is escaped', () => {
   expect(poisonedPage).not.toContain('<img')
   expect(poisonedPage.split('<script').length).toBe(2)
   expect(new Set(attributeNames(poisonedPage))).toEqual(new Set(attributeNames(page)))
-  expect(misplaced(poisonedPage)).toBeUndefined()
+  expect(findMisplaced(poisonedPage)).toBeUndefined()
 })
 
 test('the markup is well-formed, with unique ids and without broken links', () => {
-  expect(misplaced(page)).toBeUndefined()
+  expect(findMisplaced(page)).toBeUndefined()
   const ids = attribute(page, 'id')
   expect(new Set(ids).size).toBe(ids.length)
   const targets = attribute(page, 'href').filter((address) => address.startsWith('#'))

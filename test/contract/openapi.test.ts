@@ -15,7 +15,7 @@ import { commands } from '@platform/contract/openapi/commands'
 import { Describer } from '@platform/contract/openapi/describe'
 import { missingExample } from '@platform/contract/openapi/examples'
 import { describe, expect, test } from 'vitest'
-import { isUnbounded, mediaOf, schemasOf, undescribed } from './support/schemas.ts'
+import { isUnbounded, mediaOf, schemasOf, findUndescribed } from './support/schemas.ts'
 
 const document: ApiDocument = committed
 
@@ -41,7 +41,7 @@ test('the document contains exactly the operations of the route table', () => {
 })
 
 test('every property has a description, every text of an example a value, and every text describes a property', () => {
-  expect(undescribed(document)).toEqual([])
+  expect(findUndescribed(document)).toEqual([])
   expect(JSON.stringify(document)).not.toContain(missingExample)
   const describer = new Describer()
   describer.describeDocument(structuredClone(document))

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { programs, type ShownMetric, alarmMetrics, writtenMetrics } from './metrics.ts'
 import { graphOf } from '../support/graphs.ts'
-import { byText, deployed, deployedBy, dev, fullGraph, inputsOf, production } from './stages.ts'
+import { byText, deployedFunctions, deployedBy, dev, fullGraph, inputsOf, production } from './stages.ts'
 import { isLong } from '../support/long.ts'
 
 const fullMonitoringGraph = await graphOf('production', { PLAT_MONITORING: 'full' })
@@ -31,7 +31,7 @@ const platformMetrics = allMetrics.filter(({ namespace }) => namespace === 'Plat
 
 test('alarms and dashboard read metrics that the functions write, by namespace, name and dimension', async () => {
   expect(platformMetrics).not.toHaveLength(0)
-  const [{ functionName }] = deployed as [(typeof deployed)[number]]
+  const [{ functionName }] = deployedFunctions as [(typeof deployedFunctions)[number]]
   const metrics = await writtenMetrics(functionName)
   expect(metrics.value).toBe(functionName)
   for (const { namespace, metricName, dimensions } of platformMetrics) {
@@ -132,9 +132,9 @@ test('every queue has alarms for its age and its dead letters', () => {
   const queues = namesOf(fullMonitoringGraph, 'aws:sqs/queue:Queue', 'name')
   const workQueues = queues.filter((name) => !name.endsWith('-dead-letter'))
   const metrics = [...metricsByAlarm.values()].flat().filter(({ namespace }) => namespace === 'AWS/SQS')
-  const consumed = ['batches', 'installs', 'updates']
+  const consumedQueues = ['batches', 'installs', 'updates']
   const expected = workQueues.flatMap((name) => {
-    const isConsumed = consumed.some((each) => name.endsWith(`-${each}`))
+    const isConsumed = consumedQueues.some((each) => name.endsWith(`-${each}`))
     const metric = isConsumed ? 'NumberOfMessagesReceived' : 'ApproximateNumberOfMessagesVisible'
     return [
       [name, 'ApproximateAgeOfOldestMessage'],
@@ -148,7 +148,7 @@ test('every queue has alarms for its age and its dead letters', () => {
 
 test('every schedule and queue consumer has an error alarm; dead letters have one of their own', () => {
   const errors = [...metricsByAlarm.values()].flat().filter(({ metricName }) => metricName === 'Errors')
-  const background = deployed.filter(
+  const background = deployedFunctions.filter(
     ({ name }) => name.includes('/') && name !== 'gateway/modules' && !name.endsWith('-dead-letter'),
   )
   expect(errors.map(({ dimensions }) => dimensions['FunctionName']).toSorted(byText)).toEqual(
@@ -218,7 +218,7 @@ test('basic monitoring costs six dollars a month with everything else: few alarm
   expect(basic.map(({ name }) => name).toSorted(byText)).toEqual(names.map((name) => `platform-production-${name}`))
   expect(basic.filter(({ namespace }) => !String(namespace).startsWith('AWS/'))).toEqual([])
   expect(ofType(production, 'aws:cloudwatch/dashboard:Dashboard')).toEqual([])
-  expect(deployed[0]?.environment['PLAT_METRICS']).toBe('off')
+  expect(deployedFunctions[0]?.environment['PLAT_METRICS']).toBe('off')
 })
 
 test.runIf(isLong)('a stage without an alarm address has no alarms and no dashboard', async () => {

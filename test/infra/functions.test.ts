@@ -4,17 +4,26 @@ import { reservedConcurrencyOf, functionsWithReservation } from '../../infra/con
 import { canLoop } from '../../infra/recursion.ts'
 import { isLong } from '../support/long.ts'
 import { programs } from './metrics.ts'
-import { byText, consumers, deployed, deployedBy, dev, fullGraph, inputsOf as inputsIn, production } from './stages.ts'
+import {
+  byText,
+  consumers,
+  deployedFunctions,
+  deployedBy,
+  dev,
+  fullGraph,
+  inputsOf as inputsIn,
+  production,
+} from './stages.ts'
 
 const inputsOf = (type: string) => inputsIn(production, type)
 
 test('only functions that hash passwords have a full processor', async () => {
   const hashingNames = [...(await programs())].filter(([, code]) => code.includes('argon2id')).map(([name]) => name)
   // Bootstrap is not large: it hashes a password only when an operator resets one.
-  const largeFunctions = deployed.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
+  const largeFunctions = deployedFunctions.filter(({ memoryMb }) => memoryMb >= 1769).map(({ name }) => name)
   expect(largeFunctions.toSorted(byText)).toEqual(['auth', 'setup', 'users'])
   expect(hashingNames.toSorted(byText)).toEqual([...largeFunctions, 'bootstrap'].toSorted(byText))
-  for (const { memoryMb } of deployed) expect(memoryMb).toBeGreaterThanOrEqual(512)
+  for (const { memoryMb } of deployedFunctions) expect(memoryMb).toBeGreaterThanOrEqual(512)
 })
 
 test.runIf(isLong)('sign-in, relays and health have concurrency of their own if the account has enough', async () => {
@@ -91,12 +100,12 @@ test('modules may only write to a log group with the usual retention', () => {
     },
   ])
   expect(role.managedPolicyArns ?? []).toEqual([])
-  expect(deployed[0]?.environment['PLAT_MODULE_LOG_GROUP']).toBe(group)
+  expect(deployedFunctions[0]?.environment['PLAT_MODULE_LOG_GROUP']).toBe(group)
   expect(inputsOf('aws:cloudwatch/logGroup:LogGroup').find(({ name }) => name === group)).toBeDefined()
 })
 
 test("modules' images are copied to this account's registry", () => {
-  expect(deployed[0]?.environment['PLAT_MODULE_REPOSITORY']).toBe(
+  expect(deployedFunctions[0]?.environment['PLAT_MODULE_REPOSITORY']).toBe(
     '000000000000.dkr.ecr.us-east-1.amazonaws.com/platform-production/modules',
   )
 })

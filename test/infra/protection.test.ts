@@ -1,7 +1,7 @@
 import { createTableInput } from '@platform/core/db/schema'
 import { expect, test } from 'vitest'
 import { ofType } from '../simulator/graph/graph.ts'
-import { byText, deployed, dev, production } from './stages.ts'
+import { byText, deployedFunctions, dev, production } from './stages.ts'
 
 const tableOf = (graph: typeof dev) => ofType(graph, 'aws:dynamodb/table:Table')[0]!
 
@@ -61,7 +61,7 @@ test('logs are retained for a year in production and for a week elsewhere', () =
   expect(new Set(days(dev))).toEqual(new Set([7]))
 })
 
-test.each(deployed)(
+test.each(deployedFunctions)(
   "$name fits Lambda's limits for names, environment and timeout",
   ({ functionName, environment, timeoutSeconds }) => {
     expect(functionName.length).toBeLessThanOrEqual(64)
@@ -85,7 +85,7 @@ test('functions run on Node.js 24 and arm64 behind an alias, with JSON logs', ()
 })
 
 test('no environment or output contains a secret', () => {
-  const values = [...deployed.map(({ environment }) => environment), production.outputs]
+  const values = [...deployedFunctions.map(({ environment }) => environment), production.outputs]
     .flatMap(Object.values)
     .map(String)
   const secret = /PRIVATE KEY|^plat_|^admin\.|^whsec_/

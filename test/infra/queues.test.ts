@@ -2,7 +2,7 @@ import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { mappingsOf, schedulesOf } from '../simulator/graph/functions.ts'
 import { ofType } from '../simulator/graph/graph.ts'
-import { byText, consumers, deployed, deployedBy, fullGraph, production } from './stages.ts'
+import { byText, consumers, deployedFunctions, deployedBy, fullGraph, production } from './stages.ts'
 
 const queues = ofType(production, 'aws:sqs/queue:Queue').map(
   ({ inputs, state }) => ({ ...inputs, arn: state['arn'] }) as any,
@@ -77,5 +77,5 @@ test('bootstrap runs after its function and secrets exist', () => {
     input: '{}',
   })
   const triggers = start?.inputs['triggers'] as object
-  expect(Object.keys(triggers).toSorted(byText)).toEqual(deployed.map(({ name }) => name).toSorted(byText))
+  expect(Object.keys(triggers).toSorted(byText)).toEqual(deployedFunctions.map(({ name }) => name).toSorted(byText))
 })

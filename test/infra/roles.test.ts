@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { ofType } from '../simulator/graph/graph.ts'
 import { type Statement } from '../simulator/graph/policy.ts'
 import { capabilityOf, grantOf } from './grant.ts'
-import { byText, consumers, deployed, production } from './stages.ts'
+import { byText, consumers, deployedFunctions, production } from './stages.ts'
 
 const queueOf = (name: string): string[] =>
   consumers.filter((consumer) => consumer.name === name).map(({ queue }) => queue)
@@ -27,7 +27,7 @@ function requiredBy(name: string): Set<string | undefined> {
   )
 }
 
-test.each(deployed)('the role of $name matches the capabilities in the contract', ({ name, statements }) => {
+test.each(deployedFunctions)('the role of $name matches the capabilities in the contract', ({ name, statements }) => {
   // Every function may write its log.
   const grants = statements.map(grantOf).filter((grant) => grant !== 'logs')
   const grantedCapabilities = new Set(grants.map(capabilityOf))
@@ -43,7 +43,7 @@ test('no ARN names a partition', async () => {
 
 test('each grant is identical in all functions and appears once', () => {
   const grants = new Map<string, Statement>()
-  for (const { name, statements } of deployed) {
+  for (const { name, statements } of deployedFunctions) {
     const names = statements.map(grantOf)
     expect(new Set(names).size, name).toBe(names.length)
     for (const statement of statements.filter((each) => !['messages', 'logs'].includes(grantOf(each)))) {
@@ -54,7 +54,7 @@ test('each grant is identical in all functions and appears once', () => {
 })
 
 test('a consumer may receive only from its own queue', () => {
-  for (const { name, statements } of deployed) {
+  for (const { name, statements } of deployedFunctions) {
     const sources = statements.filter((each) => grantOf(each) === 'messages').flatMap(({ Resource }) => Resource)
     const names = sources.map((arn) => arn.split(':').at(-1))
     expect(names).toEqual(queueOf(name).map((queue) => `platform-production-${queue}`))
@@ -72,29 +72,32 @@ async function resourceTypesOf(action: string): Promise<string[]> {
   return kinds.map(({ arn }) => arn)
 }
 
-test.each(deployed)('the role of $name uses existing actions on supported resources', async ({ statements }) => {
-  // Skips the grants of log groups, whose ARN ends with `:*` to cover the streams.
-  for (const { Action, Resource } of statements.filter((each) => grantOf(each) !== 'logs')) {
-    const types = await Promise.all(Action.map(resourceTypesOf))
-    const hasNoTypes = types.every((each) => each.length === 0)
-    if (hasNoTypes) expect(Resource, Action.join()).toEqual(['*'])
-    else {
-      for (const [index, each] of types.entries()) {
-        expect(
-          Resource.some((arn) => each.some((type) => matchesType(arn, type))),
-          Action[index],
-        ).toBe(true)
+test.each(deployedFunctions)(
+  'the role of $name uses existing actions on supported resources',
+  async ({ statements }) => {
+    // Skips the grants of log groups, whose ARN ends with `:*` to cover the streams.
+    for (const { Action, Resource } of statements.filter((each) => grantOf(each) !== 'logs')) {
+      const types = await Promise.all(Action.map(resourceTypesOf))
+      const hasNoTypes = types.every((each) => each.length === 0)
+      if (hasNoTypes) expect(Resource, Action.join()).toEqual(['*'])
+      else {
+        for (const [index, each] of types.entries()) {
+          expect(
+            Resource.some((arn) => each.some((type) => matchesType(arn, type))),
+            Action[index],
+          ).toBe(true)
+        }
+        for (const arn of Resource)
+          expect(
+            types.flat().some((type) => matchesType(arn, type)),
+            arn,
+          ).toBe(true)
       }
-      for (const arn of Resource)
-        expect(
-          types.flat().some((type) => matchesType(arn, type)),
-          arn,
-        ).toBe(true)
     }
-  }
-})
+  },
+)
 
-test.each(deployed)(
+test.each(deployedFunctions)(
   'the role of $name covers only this stage, with wildcards only at the end of names',
   ({ statements }) => {
     for (const arn of statements.flatMap(({ Resource }) => Resource).filter((each) => each !== '*')) {
@@ -123,14 +126,14 @@ test('roles have no attached policies, except that of schedules', () => {
 })
 
 test('a function may write only its own log', () => {
-  for (const { functionName, statements } of deployed) {
+  for (const { functionName, statements } of deployedFunctions) {
     const logs = statements.filter((each) => grantOf(each) === 'logs').flatMap(({ Resource }) => Resource)
     expect(logs).toEqual([expect.stringMatching(new RegExp(`:log-group:/aws/lambda/${functionName}:\\*$`))])
   }
 })
 
 test('functions share no role', () => {
-  expect(new Set(deployed.map(({ role }) => role)).size).toBe(deployed.length)
+  expect(new Set(deployedFunctions.map(({ role }) => role)).size).toBe(deployedFunctions.length)
 })
 
 test('schedules may only invoke their functions', () => {

@@ -4,7 +4,7 @@ import { functionNames } from '@platform/core/updates/function-names'
 import { expect, test } from 'vitest'
 import { routesOf } from '../simulator/graph/functions.ts'
 import { ofType } from '../simulator/graph/graph.ts'
-import { byText, deployed, deployedBy, production } from './stages.ts'
+import { byText, deployedFunctions, deployedBy, production } from './stages.ts'
 
 test('the gateway has exactly the routes of the contract, the module routes and a default', () => {
   const expected = [
@@ -36,5 +36,5 @@ test('the gateway may invoke only functions with routes, by alias', () => {
 })
 
 test('exactly the functions of the contract are deployed', () => {
-  expect(deployed.map(({ name }) => name).toSorted(byText)).toEqual(functionNames.toSorted(byText))
+  expect(deployedFunctions.map(({ name }) => name).toSorted(byText)).toEqual(functionNames.toSorted(byText))
 })

@@ -12,7 +12,7 @@ import { type Graph, ofType } from '../simulator/graph/graph.ts'
 import { graphOf } from '../support/graphs.ts'
 import { isLong } from '../support/long.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { byText, deployed } from './stages.ts'
+import { byText, deployedFunctions } from './stages.ts'
 
 /** Only the one-machine platform or tests use these settings. */
 const notDeployed = [
@@ -36,20 +36,20 @@ const pem = () => generateKeyPairSync('ed25519').publicKey.export({ type: 'spki'
 const keysAsJson = (...names: string[]) => JSON.stringify(names.map((name) => ({ name, pem: pem() })))
 
 test('every setting of functions is set by the deployment, by operators, or not used in the cloud', () => {
-  const computedNames = Object.keys(deployed[0]!.environment).filter((name) => name.startsWith('PLAT_'))
+  const computedNames = Object.keys(deployedFunctions[0]!.environment).filter((name) => name.startsWith('PLAT_'))
   const allNames = [...computedNames, ...settingNames, ...notDeployed]
   expect(new Set(allNames).size).toBe(allNames.length)
   expect(allNames.toSorted(byText)).toEqual(knownNames.toSorted(byText))
 })
 
 test('all functions have the same environment, which contains only known settings', () => {
-  const environments = new Set(deployed.map(({ environment }) => JSON.stringify(environment)))
+  const environments = new Set(deployedFunctions.map(({ environment }) => JSON.stringify(environment)))
   expect(environments.size).toBe(1)
-  const unknownNames = Object.keys(deployed[0]!.environment).filter(
+  const unknownNames = Object.keys(deployedFunctions[0]!.environment).filter(
     (name) => !name.startsWith('SST_') && !knownNames.includes(name),
   )
   expect(unknownNames).toEqual([])
-  expect(() => parseConfig(deployed[0]!.environment)).not.toThrow()
+  expect(() => parseConfig(deployedFunctions[0]!.environment)).not.toThrow()
 })
 
 const folder = await temporaryFolder()

@@ -8,10 +8,10 @@ import { graphOf } from '../support/graphs.ts'
 export const dev = inject('dev')
 export const production = inject('production')
 
-export const deployed = functionsOf(production, functionNames)
+export const deployedFunctions = functionsOf(production, functionNames)
 
 export const deployedBy = (functionName: string | undefined) =>
-  deployed.find((candidate) => candidate.functionName === functionName)
+  deployedFunctions.find((candidate) => candidate.functionName === functionName)
 
 export const inputsOf = (graph: Graph, type: string): any[] => ofType(graph, type).map(({ inputs }) => inputs)
 

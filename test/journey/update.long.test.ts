@@ -185,8 +185,8 @@ test('an update completes after a kill at every step, with one version everywher
   }
 
   for (const [applyPoints, rollbackPoints] of killPoints) {
-    const applied = await runWithKills(applyPoints, { action: 'apply', targetVersion: '9.1.0' })
-    expect(applied, JSON.stringify(applied)).toMatchObject({ status: 'Completed' })
+    const applyResult = await runWithKills(applyPoints, { action: 'apply', targetVersion: '9.1.0' })
+    expect(applyResult, JSON.stringify(applyResult)).toMatchObject({ status: 'Completed' })
     await expectVersion(updatable, '9.1.0', '9.1.0')
     const rolledBack = await runWithKills(rollbackPoints, { action: 'rollback' })
     expect(rolledBack, JSON.stringify(rolledBack)).toMatchObject({ status: 'Completed' })

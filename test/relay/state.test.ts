@@ -191,7 +191,8 @@ test.skipIf(!canMount)('reports a folder of a script that it cannot remove', asy
 function drain(backlog: Backlog): Piece[] {
   backlog.complete()
   const pieces: Piece[] = []
-  for (let taken = backlog.take(); taken.length > 0; taken = backlog.take()) pieces.push(...taken)
+  for (let takenPieces = backlog.take(); takenPieces.length > 0; takenPieces = backlog.take())
+    pieces.push(...takenPieces)
   return pieces
 }
 
@@ -208,9 +209,9 @@ test('splits output into requests of the maximum size between characters', () =>
   const backlog = backlogOf(['stdout', text])
   const sizes: number[] = []
   let received = ''
-  for (let taken = backlog.take(); taken.length > 0; taken = backlog.take()) {
-    sizes.push(Buffer.byteLength(textOf(taken)))
-    received += textOf(taken)
+  for (let takenPieces = backlog.take(); takenPieces.length > 0; takenPieces = backlog.take()) {
+    sizes.push(Buffer.byteLength(textOf(takenPieces)))
+    received += textOf(takenPieces)
   }
   expect(received).toBe(text)
   expect(Math.max(...sizes)).toBeLessThanOrEqual(maxRequestBytes)

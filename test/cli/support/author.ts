@@ -24,9 +24,9 @@ export async function startAuthor(environment: Record<string, string> = {}, imag
     async change(file, before, after) {
       const path = join(module, file)
       const text = await readFile(path, 'utf8')
-      const changed = text.replaceAll(typeof before === 'string' ? before : new RegExp(before, 'g'), () => after)
-      if (changed === text) throw new Error(`${path} does not contain ${String(before)}.`)
-      await writeFile(path, changed)
+      const changedText = text.replaceAll(typeof before === 'string' ? before : new RegExp(before, 'g'), () => after)
+      if (changedText === text) throw new Error(`${path} does not contain ${String(before)}.`)
+      await writeFile(path, changedText)
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   }

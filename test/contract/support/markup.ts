@@ -11,7 +11,7 @@ export const elements = (page: string): string[] => firstGroups(page, /<([a-z][a
 export const attributeNames = (page: string): string[] =>
   firstGroups(page, /<[a-z][a-z0-9]*((?: [a-z-]+="[^"]*")+)/g).flatMap((list) => firstGroups(list, / ([a-z-]+)="/g))
 
-export function misplaced(page: string): string | undefined {
+export function findMisplaced(page: string): string | undefined {
   const openTags: string[] = []
   for (const [tag, slash, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {
     if (voidElements.has(name)) continue

@@ -40,7 +40,7 @@ export const mediaOf = ({ requestBody, responses }: Operation): MediaType[] =>
   )
 
 /** Returns the properties without a description of their own or of their component. */
-export const undescribed = (document: ApiDocument): string[] =>
+export const findUndescribed = (document: ApiDocument): string[] =>
   schemasOf(document).flatMap(([where, { properties = {} }]) =>
     Object.entries(properties)
       .filter(([, property]) => property && resolveSchema(document, property).description === undefined)

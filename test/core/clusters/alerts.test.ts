@@ -114,7 +114,7 @@ test.each([
   await sweep()
   await passMinutes(3)
   await readAlerts(caller)
-  const enrolled = await Promise.all(Array.from({ length: clusters }, () => enrolledCluster(caller)))
+  const enrolledClusters = await Promise.all(Array.from({ length: clusters }, () => enrolledCluster(caller)))
   const countBefore = (await readAlerts(caller)).length
   await pass(130)
   expect((await readPendingEvents(caller, 'cluster.status_changed')).length).toBe(2 * clusters)
@@ -122,7 +122,7 @@ test.each([
   expect(newAlerts).toHaveLength(notifications)
   expect(newAlerts.map((alert) => alert.count)).toEqual(Array.from({ length: notifications }, () => count))
   if (count === undefined) return
-  const names = enrolled.map(({ cluster }) => cluster.name).toSorted()
+  const names = enrolledClusters.map(({ cluster }) => cluster.name).toSorted()
   const body = `${names.slice(0, 10).join(', ')} and 1 more.`
   expect(newAlerts).toContainEqual({ type: 'ClusterOffline', title: '11 clusters are offline', body, count })
 })
@@ -173,11 +173,11 @@ test('reports silent clusters whose checks were due only after many others were 
 
 test('a sweep that stops while it reports many refused outages, and the next one, send one notification', async () => {
   const { caller } = await callerWithCluster()
-  const enrolled = await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
+  const enrolledClusters = await Promise.all(Array.from({ length: 24 }, () => enrolledCluster(caller)))
   await passMinutes(3)
   for (const _ of [1, 2]) {
     advanceClock(1000)
-    for (const { request, heartbeat: report } of enrolled) await heartbeat(request(), report)
+    for (const { request, heartbeat: report } of enrolledClusters) await heartbeat(request(), report)
   }
   await passMinutes(3)
   const countBefore = (await readAlerts(caller)).length

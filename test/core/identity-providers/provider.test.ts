@@ -290,7 +290,7 @@ test('rejects a caller whose permission was revoked after the token was issued',
   await expectError(configure(revokedCaller, oidc), 'forbidden')
 })
 
-async function configured() {
+async function configureProvider() {
   const caller = await admin()
   return { caller, ...(await configure(caller, oidc)) }
 }
@@ -335,7 +335,7 @@ test.each(['before', 'after'] as const)(
 test.each(['before', 'after'] as const)('keeps a usable secret if a change crashes %s any call', async (when) => {
   const secrets = new Set<string | undefined>()
   for (let [nth, isCrashed] = [1, true]; isCrashed; nth++) {
-    const { caller, id } = await configured()
+    const { caller, id } = await configureProvider()
     isCrashed = await crashAtCall(nth, when, () => configure(caller, changeRequest), onSecretCall)
     const secret = await secretInUse(id)
     secrets.add(secret)
@@ -350,7 +350,7 @@ test.each(['before', 'after'] as const)(
   async (when) => {
     const outcomes = new Set<boolean>()
     for (let [nth, isCrashed] = [1, true]; isCrashed; nth++) {
-      const { caller, id } = await configured()
+      const { caller, id } = await configureProvider()
       isCrashed = await crashAtCall(nth, when, () => Providers.remove(caller, id), onSecretCall)
       const isStored = (await findProvider(id)) !== undefined
       expect(await secretInUse(id)).toBe(isStored ? 'first secret' : undefined)
@@ -363,7 +363,7 @@ test.each(['before', 'after'] as const)(
 )
 
 test('does not sweep a new secret', async () => {
-  const { caller, id } = await configured()
+  const { caller, id } = await configureProvider()
   await crashAtCall(5, 'before', () => configure(caller, changeRequest), onSecretCall)
   expect(await listSecretNames(id)).toHaveLength(2)
   await sweep()
@@ -372,7 +372,7 @@ test('does not sweep a new secret', async () => {
 })
 
 test('rejects a change whose new secret was swept', async () => {
-  const { caller, id } = await configured()
+  const { caller, id } = await configureProvider()
   const sweepLater = async () => {
     advanceClock(11 * 60_000)
     await sweep()
@@ -384,7 +384,7 @@ test('rejects a change whose new secret was swept', async () => {
 })
 
 test('removes a provider once among concurrent requests', async () => {
-  const { caller, id } = await configured()
+  const { caller, id } = await configureProvider()
   const outcomes = await Promise.all([1, 2, 3].map(() => errorCodeOf(Providers.remove(caller, id))))
   expect(outcomes.filter((outcome) => outcome === 'no error')).toHaveLength(1)
   await configure(caller, oidc)

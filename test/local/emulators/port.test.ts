@@ -41,8 +41,8 @@ test('SDK clients reach the store and the queues over a port, with the responses
     const { QueueUrl } = await queues.send(new CreateQueueCommand({ QueueName: 'queue' }))
     expect(QueueUrl).toMatch(emulators.sqsUrl)
     expect(await queues.send(new SendMessageCommand({ QueueUrl, MessageBody: 'é' }))).toHaveProperty('MessageId')
-    const missing = new SendMessageCommand({ QueueUrl: `${QueueUrl}s`, MessageBody: 'é' })
-    await expect(queues.send(missing)).rejects.toMatchObject({ name: 'QueueDoesNotExist' })
+    const missingCommand = new SendMessageCommand({ QueueUrl: `${QueueUrl}s`, MessageBody: 'é' })
+    await expect(queues.send(missingCommand)).rejects.toMatchObject({ name: 'QueueDoesNotExist' })
   } finally {
     await emulators.close()
   }
@@ -64,10 +64,10 @@ test('running and later calls fail when the emulators end', async () => {
     called.resolve(name)
     return new Promise(() => undefined)
   })
-  const running = read(client)
+  const readPromise = read(client)
   expect(await called.promise).toBe(target)
   serverPort.close()
-  await expect(running).rejects.toMatchObject({ code: 'ECONNRESET' })
+  await expect(readPromise).rejects.toMatchObject({ code: 'ECONNRESET' })
   await expect(read(client)).rejects.toMatchObject({ code: 'ECONNRESET' })
 })
 

@@ -18,20 +18,20 @@ async function poolOf(
   }: { threadCount?: number; timeoutMs?: number; environment?: Record<string, string> } = {},
 ) {
   const folder = await temporaryFolder()
-  const logged: { message: string; details: Record<string, unknown> }[] = []
+  const logEntries: { message: string; details: Record<string, unknown> }[] = []
   const pool = startPool({
     threadCount: 1,
     timeoutMsOf: () => timeoutMs,
     environment: {},
     ...options,
     functionsDir: await writeFunctions(folder.path, sources),
-    log: (message, details = {}) => logged.push({ message, details }),
+    log: (message, details = {}) => logEntries.push({ message, details }),
   })
   const dispose = async () => {
     await pool.close()
     await folder[Symbol.asyncDispose]()
   }
-  return { ...pool, logged, [Symbol.asyncDispose]: dispose }
+  return { ...pool, logged: logEntries, [Symbol.asyncDispose]: dispose }
 }
 
 test('a function gets its event and a Lambda context, and is imported once', async () => {

@@ -26,11 +26,11 @@ export const privateMetrics = { begin: createMetrics(1).begin, scrape: async () 
 
 export async function startGateway(invoke: Invoke, routes = sampleRoutes, trustedProxies?: BlockList) {
   const gateway = await listen('127.0.0.1', 0)
-  const logged: { message: string; details: Record<string, unknown> }[] = []
-  const log = (message: string, details: Record<string, unknown> = {}) => void logged.push({ message, details })
+  const logEntries: { message: string; details: Record<string, unknown> }[] = []
+  const log = (message: string, details: Record<string, unknown> = {}) => void logEntries.push({ message, details })
   const route = createRouter(routes, 'fallback')
   gateway.open({ route, invoke, trustedProxies, log, metrics: privateMetrics })
-  return { ...gateway, logged, [Symbol.asyncDispose]: () => gateway.drain(0) }
+  return { ...gateway, logged: logEntries, [Symbol.asyncDispose]: () => gateway.drain(0) }
 }
 
 export async function startRecorder(routes = sampleRoutes, trustedProxies?: BlockList) {

@@ -31,8 +31,8 @@ async function startHost({
   threadUrl,
 }: { dataDir?: string; environment?: Record<string, string>; threadUrl?: URL } = {}) {
   const folder = await temporaryFolder()
-  const logged: { message: string; details: object }[] = []
-  const log = (message: string, details = {}) => logged.push({ message, details })
+  const logEntries: { message: string; details: object }[] = []
+  const log = (message: string, details = {}) => logEntries.push({ message, details })
   const data = dataDir ?? folder.path
   const host = await startModuleHost({ dataDir: data, mode: 'process', environment, log }, threadUrl)
   const runtime: ModuleRuntime = hostedRuntime({ ...host, tokenOf: async (id) => `token of ${id}` })
@@ -40,7 +40,7 @@ async function startHost({
     await host.close()
     await folder[Symbol.asyncDispose]()
   }
-  return { ...host, runtime, logged, dataDir: data, [Symbol.asyncDispose]: dispose }
+  return { ...host, runtime, logged: logEntries, dataDir: data, [Symbol.asyncDispose]: dispose }
 }
 
 test('deploys, calls, lists and removes modules through the host', async () => {

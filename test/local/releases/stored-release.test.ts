@@ -97,7 +97,7 @@ test('removes other releases and drafts, not files', async () => {
   ])
 })
 
-async function applied() {
+async function applyRelease() {
   const folder = await temporaryFolder()
   await seal(folder.path)
   await writeCurrentRelease(folder.path, release, checkout)
@@ -107,7 +107,7 @@ async function applied() {
 }
 
 test('starts with the current release, or with the checkout if there is none', async () => {
-  await using folder = await applied()
+  await using folder = await applyRelease()
   expect(await folder.start()).toMatchObject({ version: '1.2.3', repository: 'r.example.com/a' })
   expect(await folder.start({ ...checkout, version: '1.2.2' })).toMatchObject({ version: '1.2.3' })
   expect(folder.lines).toEqual([])
@@ -120,7 +120,7 @@ test.for([
   ['the same version', { version: '1.2.3', infrastructure: 'i' }],
   ['of another infrastructure', { version: '1.0.0', infrastructure: 'j' }],
 ] as const)('a checkout that is %s replaces the release, and logs it', async ([, now]) => {
-  await using folder = await applied()
+  await using folder = await applyRelease()
   expect(await folder.start(now)).toBeUndefined()
   expect(folder.lines).toEqual([expect.stringContaining('release 1.2.3 is set aside')])
   expect((await readdir(folder.path)).toSorted()).toEqual([folderName(release), 'current-set-aside.json'])
@@ -129,7 +129,7 @@ test.for([
 })
 
 test('an older release stays after a deliberate rollback', async () => {
-  await using folder = await applied()
+  await using folder = await applyRelease()
   const newerCheckout = { ...checkout, version: '2.0.0' }
   await writeCurrentRelease(folder.path, release, newerCheckout)
   expect(await folder.start(newerCheckout)).toMatchObject({ version: '1.2.3' })
@@ -142,7 +142,7 @@ test.for([
   ['is in an invalid current.json', (path: string) => writeFile(join(path, 'current.json'), '{')],
   ['is in a current.json of another format', (path: string) => writeFile(join(path, 'current.json'), '{"version":1}')],
 ] as const)('a release that %s ends the start with advice', async ([, damage]) => {
-  await using folder = await applied()
+  await using folder = await applyRelease()
   await damage(folder.path)
   const failedStart = folder.start()
   await expect(failedStart).rejects.toBeInstanceOf(StartError)

@@ -231,7 +231,7 @@ test('limits function names to 64 characters and keeps them unique', () => {
   expect(functionNameOf('platform-mod', `${longText}a`)).toBe(`platform-mod-${longText}a`)
 })
 
-const unpublished = async ({ runtime }: LambdaFixtures) =>
+const findUnpublished = async ({ runtime }: LambdaFixtures) =>
   (await runtime.list()).find(({ state }) => state === 'restarting')?.deployment
 
 test('removes one release, and with the last one the function and its images', async ({ fixtures }) => {
@@ -276,7 +276,7 @@ test('waits while the function is being changed', async ({ fixtures }) => {
   const deploying = fixtures.another({ timeoutMs: 10 }).deploy(await wordSpec(fixtures, 'three'))
   await expect(deploying).rejects.toMatchObject({ problem: 'unavailable' })
   // The image of the third release is uploaded, but the environment of the function is not set yet.
-  expect(await unpublished(fixtures)).toBeUndefined()
+  expect(await findUnpublished(fixtures)).toBeUndefined()
   let conflicts = 0
   const removing = fixtures
     .another({}, async ({ method }, send) => {
@@ -299,13 +299,13 @@ test('lists and removes a deployment that was never published', async ({ fixture
   })
   const spec = await wordSpec(fixtures, 'two')
   await expect(failingRuntime.deploy(spec)).rejects.toMatchObject({ problem: 'unavailable' })
-  const deployment = await unpublished(fixtures)
+  const deployment = await findUnpublished(fixtures)
   expect(deployment).toMatchObject({ id: spec.id, handle: 'mod-words:$LATEST' })
   await fixtures.runtime.remove(deployment!, 0)
   expect(await deploymentsOf(fixtures.runtime)).toEqual([published])
   const otherSpec = await wordSpec(fixtures, 'alone', 'modules/alone')
   await expect(failingRuntime.deploy(otherSpec)).rejects.toMatchObject({ problem: 'unavailable' })
-  await fixtures.runtime.remove((await unpublished(fixtures))!, 0)
+  await fixtures.runtime.remove((await findUnpublished(fixtures))!, 0)
   expect(await versionsOf(fixtures, 'mod-alone').catch(({ name }) => name)).toBe('ResourceNotFoundException')
 })
 

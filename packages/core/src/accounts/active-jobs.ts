@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { quotaReachedError } from './quota.ts'
 import { config } from '../config.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, upsert, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -64,7 +64,7 @@ function admissionWrite(organisationId: string, shard: number, jobCount: number)
     keys.activeJobs(organisationId, shard),
     { add: { count: jobCount } },
     {
-      limit: unchanged(limit),
+      limit: unchangedCondition(limit),
       isOver: { absent: true },
       count: maxCount >= 0 ? { absentOrAtMost: maxCount } : { atMost: maxCount },
     },
@@ -150,8 +150,8 @@ function spreadWrites(
       },
       {
         count: items[shard] === undefined ? { absent: true } : { is: before.count },
-        limit: unchanged(before.limit),
-        isOver: unchanged(before.isOver),
+        limit: unchangedCondition(before.limit),
+        isOver: unchangedCondition(before.isOver),
       },
     ),
   )

@@ -10,7 +10,7 @@ import {
   failAccepted,
   renewCredential,
 } from './credential.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { orThrow, patch, remove } from '../db/table.ts'
@@ -61,7 +61,7 @@ async function tryChange(
   const { organisationId, userId, sessionId } = caller
   const sinceMs = revokeTokensSince === undefined ? Infinity : Date.parse(revokeTokensSince)
   const revokedIds = [...user.tokenIds].filter((tokenId) => timeMsOf(tokenId) >= sinceMs)
-  const unchangedCredential = { passwordHash: { is: passwordHash }, epoch: unchanged(user.epoch || undefined) }
+  const unchangedCredential = { passwordHash: { is: passwordHash }, epoch: unchangedCondition(user.epoch || undefined) }
   const change = {
     ...endSessions(sessionId === '' ? undefined : sessionId),
     ...(revokedIds.length > 0 && { drop: { tokenIds: new Set(revokedIds) } }),

@@ -13,7 +13,7 @@ import { enqueueProjections } from '../aws/queues.ts'
 import { activeJobsKeys, limitWrites, sumOfActiveJobs } from './active-jobs.ts'
 import { reauthorize } from './current-rights.ts'
 import { quotaOf, quotasOf, type Resource, resources } from './quota.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
 import * as table from '../db/table.ts'
@@ -103,7 +103,7 @@ async function tryUpdate(
         table.patch(
           keys.organisation(organisationId),
           { set: { quotas }, add: { quotasVersion: 1 } },
-          { quotasVersion: unchanged(version) },
+          { quotasVersion: unchangedCondition(version) },
         ),
         ...(changedResources.includes('activeJobs')
           ? limitWrites(organisationId, activeJobs, quotas.activeJobs ?? null)

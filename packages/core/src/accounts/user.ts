@@ -4,7 +4,7 @@ import type { RoleDescription } from '@platform/contract/user'
 import * as z from 'zod'
 import type { Caller } from '../caller.ts'
 import { iso, optionalTimestamp } from '../clock.ts'
-import { type Change, type Condition, unchanged } from '../db/expression.ts'
+import { type Change, type Condition, unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { type OffsetList, readPage } from '../db/offset-list.ts'
 import { paged, type PageQuery } from '../db/paging.ts'
@@ -46,7 +46,7 @@ export type User = z.infer<typeof User>
 
 export const parseUser = (item: Item): User => User.parse(item)
 
-export const userUnchanged = ({ version }: User): Condition => ({ version: unchanged(version || undefined) })
+export const userUnchanged = ({ version }: User): Condition => ({ version: unchangedCondition(version || undefined) })
 
 export const usersOf = (organisationId: string): OffsetList => ({
   head: keys.userOffsets(organisationId),

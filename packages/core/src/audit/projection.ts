@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import { entryItem, genesisHash } from './entry.ts'
 import { type Projection } from '../outbox/run-projections.ts'
 import * as keys from '../db/keys.ts'
@@ -34,7 +34,7 @@ export const auditProjection: Projection = {
     const { head, writes } = records.reduce(append, { head: before, writes: [] })
     return {
       set: { auditSeq: head.seq, auditHash: head.hash, auditAtMs: head.atMs },
-      condition: { auditSeq: unchanged(before.seq || undefined) },
+      condition: { auditSeq: unchangedCondition(before.seq || undefined) },
       writes,
     }
   },

@@ -12,7 +12,7 @@ import {
 } from '../clusters/record.ts'
 import { observeNow } from '../clusters/downtime.ts'
 import { isAhead, now } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -264,8 +264,8 @@ async function checkCluster(record: ClusterRecord, summary: SweepSummary | undef
   const condition = {
     lastSeenAtMs: { is: record.lastSeenAtMs },
     status: { is: record.status },
-    channelId: unchanged(record.channelId),
-    channelClosedAtMs: unchanged(record.channelClosedAtMs),
+    channelId: unchangedCondition(record.channelId),
+    channelClosedAtMs: unchangedCondition(record.channelClosedAtMs),
   }
   await commit(system(record.organisationId), {
     writes: [

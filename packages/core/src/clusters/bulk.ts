@@ -10,7 +10,7 @@ import { reauthorize } from '../accounts/current-rights.ts'
 import { type Caller } from '../caller.ts'
 import { config } from '../config.ts'
 import { countAllowedCall, perMinute } from '../db/call-limit.ts'
-import { type Condition, unchanged } from '../db/expression.ts'
+import { type Condition, unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { retryOnConflict } from '../db/offset-list.ts'
 import { getMany, type Item, orThrow, patch, upsert, type WriteItem } from '../db/table.ts'
@@ -76,7 +76,7 @@ export async function moveClusters(
 
 function moveWrites(record: ClusterRecord, labelsItem: Item, siteId: string | undefined): WriteItem[] {
   const { organisationId, id } = record
-  const condition: Condition = { siteId: unchanged(record.siteId) }
+  const condition: Condition = { siteId: unchangedCondition(record.siteId) }
   const fields = siteId === undefined ? { remove: ['siteId'] } : { set: { siteId } }
   const labelsWrite = changeLabelsWrite(record, labelsItem, { site: { id: siteId } })
   return [patch(keys.cluster(organisationId, id), fields, condition), ...(labelsWrite ? [labelsWrite] : [])]

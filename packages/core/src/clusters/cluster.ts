@@ -26,7 +26,7 @@ import {
   nameAttributes,
 } from './record.ts'
 import { iso, now } from '../clock.ts'
-import { type Condition, unchanged } from '../db/expression.ts'
+import { type Condition, unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import {
   create,
@@ -195,7 +195,7 @@ async function tryUpdate(caller: Caller, clusterId: string, change: ClusterUpdat
 }
 
 function changeWrites(record: ClusterRecord, { name, siteId }: { name: string; siteId: string | undefined }) {
-  const condition: Condition = { name: { is: record.name }, siteId: unchanged(record.siteId) }
+  const condition: Condition = { name: { is: record.name }, siteId: unchangedCondition(record.siteId) }
   const fields = { set: { name, siteId }, remove: siteId === undefined ? ['siteId'] : [] }
   return [
     orThrow(patch(keys.cluster(record.organisationId, record.id), fields, condition), 'conflict'),
@@ -269,12 +269,12 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
   const { organisationId, id } = record
   const condition: Condition = {
     activeJobs: { is: 0 },
-    jobs: unchanged(record.jobs || undefined),
+    jobs: unchangedCondition(record.jobs || undefined),
     name: { is: record.name },
     status: { is: record.status },
-    enrollmentId: unchanged(record.enrollmentId),
-    pendingRelayId: unchanged(record.pendingRelayId),
-    siteId: unchanged(record.siteId),
+    enrollmentId: unchangedCondition(record.enrollmentId),
+    pendingRelayId: unchangedCondition(record.pendingRelayId),
+    siteId: unchangedCondition(record.siteId),
   }
   return [
     removal(keys.cluster(organisationId, id), condition),

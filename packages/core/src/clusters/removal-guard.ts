@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { now } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, type WriteItem, upsert } from '../db/table.ts'
 import { decompress } from '../lib/compression.ts'
@@ -33,7 +33,7 @@ export const openBatchWrite = (organisationId: string, { removals }: RemovalGuar
   upsert(
     keys.removalGuard(organisationId),
     { add: { version: 1, accepted: 1, open: new Set([batchId]) } },
-    { removals: unchanged(removals || undefined) },
+    { removals: unchangedCondition(removals || undefined) },
   )
 
 /** Only for use after all jobs of the batch are stored and counted. */
@@ -45,7 +45,7 @@ export const countRemovalWrite = (organisationId: string, { version }: RemovalGu
   upsert(
     keys.removalGuard(organisationId),
     { add: { version: 1, removals: 1 }, set: { lastRemovalAtMs: now() } },
-    { version: unchanged(version || undefined) },
+    { version: unchangedCondition(version || undefined) },
   )
 
 export async function isUsedByOpenBatch(

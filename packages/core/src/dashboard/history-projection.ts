@@ -2,7 +2,7 @@ import { type JobStatus } from '@platform/contract/job'
 import { type CountedWrites, type Projection } from '../outbox/run-projections.ts'
 import { countByStatus } from '../clusters/record.ts'
 import { now, nowSeconds } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query, tryUpdate, upsert } from '../db/table.ts'
 import { type OutboxRecord } from '../outbox/record.ts'
@@ -76,7 +76,7 @@ function countedWrites(organisationId: string, records: readonly OutboxRecord[],
     ...(isNew
       ? { set: { historyBucket: newestBucket, ...currentFields(sumOf({}, currentCounts)) } }
       : { add: currentFields(currentCounts) }),
-    condition: { historyBucket: unchanged(storedBucket?.bucket) },
+    condition: { historyBucket: unchangedCondition(storedBucket?.bucket) },
     writes: [...buckets].map(([bucket, add]) =>
       upsert(keys.jobHistory(organisationId, bucket), {
         add,

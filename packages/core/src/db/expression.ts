@@ -10,7 +10,7 @@ export type AttributeCondition =
   | { oneOf: readonly unknown[] }
 
 /** Requires that an attribute still has the value that was read, or is still absent. */
-export const unchanged = (value: unknown): AttributeCondition =>
+export const unchangedCondition = (value: unknown): AttributeCondition =>
   value === undefined ? { absent: true } : { is: value }
 
 export type Condition = Record<string, AttributeCondition>

@@ -1,7 +1,7 @@
 import { type ProviderProblem } from '@platform/contract/identity'
 import { type Origin, system } from '../caller.ts'
 import { now } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'
 import { log } from '../log.ts'
@@ -37,7 +37,7 @@ export async function reportFailure(
   try {
     // The condition fails if another request has just reported a failure.
     await commit(system(organisationId, origin?.address), {
-      writes: [patch(keys.identityProvider(id), { set }, { failures: unchanged(failures) })],
+      writes: [patch(keys.identityProvider(id), { set }, { failures: unchangedCondition(failures) })],
       audit: { action: 'identity_provider.fail', resource: id, detail: `${problemTitles[problem]}: ${detail}` },
       events: [
         {

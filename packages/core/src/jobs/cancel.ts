@@ -2,7 +2,7 @@ import { type Actor } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { addEnded, counterWrites } from '../clusters/counters.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -57,7 +57,7 @@ function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelConte
     set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: atMs },
     remove: ['duepk', 'duesk'],
   }
-  const condition = { status: { is: 'Queued' }, isThrottled: unchanged(job.isThrottled) }
+  const condition = { status: { is: 'Queued' }, isThrottled: unchangedCondition(job.isThrottled) }
   return [patch(keys.job(job.organisationId, job.id), change, condition), ...(job.isThrottled ? [] : leaveInbox(job))]
 }
 

@@ -1,7 +1,7 @@
 import type { Completion, CompletionResponse, Outcome } from '@platform/contract/relay'
 import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import { addEnded } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'
@@ -85,8 +85,8 @@ export const finishWrites = (
     {
       status: { is: 'Running' },
       leaseId: { is: job.leaseId },
-      isStartPending: unchanged(job.isStartPending),
-      outputBytes: unchanged(job.outputBytes || undefined),
+      isStartPending: unchangedCondition(job.isStartPending),
+      outputBytes: unchangedCondition(job.outputBytes || undefined),
     },
   ),
   patch(keys.cluster(job.organisationId, job.clusterId), {

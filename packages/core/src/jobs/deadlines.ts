@@ -1,7 +1,7 @@
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
-import { type Change, unchanged } from '../db/expression.ts'
+import { type Change, unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -53,8 +53,10 @@ function deadlineOf(job: JobRecord): { deadlineMs: number; times: Times } {
     const times = expiresAtMs > latestMs ? { expiresAtMs: latestMs, deliverWithinSeconds } : {}
     return { deadlineMs: Math.min(expiresAtMs, latestMs), times }
   }
-  const stored = Object.entries({ startedAtMs, leaseRenewedAtMs, cancelRequestedAtMs })
-  const times: Times = Object.fromEntries(stored.filter(([, ms]) => Number(ms) > now()).map(([name]) => [name, now()]))
+  const storedTimes = Object.entries({ startedAtMs, leaseRenewedAtMs, cancelRequestedAtMs })
+  const times: Times = Object.fromEntries(
+    storedTimes.filter(([, ms]) => Number(ms) > now()).map(([name]) => [name, now()]),
+  )
   return { deadlineMs: nextCheckWhileRunning({ ...job, ...times }, cancelConfirmMs), times }
 }
 
@@ -77,8 +79,8 @@ async function endJob(job: JobRecord): Promise<void> {
 async function changeJob(job: JobRecord, change: Change): Promise<void> {
   const condition = {
     status: { is: job.status },
-    leaseRenewedAtMs: unchanged(job.leaseRenewedAtMs || undefined),
-    cancelRequestedAtMs: unchanged(job.cancelRequestedAtMs),
+    leaseRenewedAtMs: unchangedCondition(job.leaseRenewedAtMs || undefined),
+    cancelRequestedAtMs: unchangedCondition(job.cancelRequestedAtMs),
   }
   await transact([patch(keys.job(job.organisationId, job.id), change, condition)])
 }

@@ -1,7 +1,7 @@
 import { type ClusterType } from '@platform/contract/cluster'
 import { type LabelChange, type Labels, labelLimit } from '@platform/contract/label'
 import { matchesSelector, parseSelector } from '@platform/contract/selector'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, getMany, type Item, patch, queryAll, type WriteItem } from '../db/table.ts'
 import { PlatformError } from '../error.ts'
@@ -85,7 +85,7 @@ export function changeLabelsWrite(
   }
   const attributes = Object.keys(changedTexts)
   if (attributes.length === 0) return undefined
-  const condition = Object.fromEntries(attributes.map((name) => [name, unchanged(item[name])]))
+  const condition = Object.fromEntries(attributes.map((name) => [name, unchangedCondition(item[name])]))
   return patch(keys.clusterLabels(organisationId, id), { set: changedTexts }, condition)
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { nowSeconds } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, backOff, type Item, tryUpdate } from '../db/table.ts'
 import { storeContentionError } from '../error.ts'
@@ -46,7 +46,7 @@ export async function claimCooldown({
     if (attempt > 0) await backOff(attempt)
     const { passed, refusedAtMs = 0, allowedEvents } = parseCooldown(await get(key))
     if (allowedEvents.some(({ id }) => id === eventId)) return true
-    const condition = { passed: unchanged(passed) }
+    const condition = { passed: unchangedCondition(passed) }
     const blockingEvent = allowedEvents.findLast((event) => Math.abs(atMs - event.atMs) < cooldownMs)
     if (blockingEvent === undefined) {
       const set = { passed: withEvent(allowedEvents, { id: eventId, atMs }), ttl }
@@ -75,7 +75,7 @@ export async function concludeRefusal(item: Item, event: { id: string; atMs: num
   await tryUpdate(
     key,
     { ...change, remove: ['refusedAtMs', 'duepk', 'duesk'] },
-    { passed: unchanged(passed), refusedAtMs: unchanged(refusedAtMs) },
+    { passed: unchangedCondition(passed), refusedAtMs: unchangedCondition(refusedAtMs) },
   )
 }
 

@@ -10,7 +10,7 @@ import * as z from 'zod'
 import { type Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now, nowSeconds } from '../clock.ts'
-import { type Condition, unchanged } from '../db/expression.ts'
+import { type Condition, unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, patch, queryAll, upsert } from '../db/table.ts'
 import { storeContentionError } from '../error.ts'
@@ -122,7 +122,7 @@ async function markAll(caller: Caller): Promise<boolean> {
   const newestOlderId = unreadIds[marksPerTransaction]
   if (newestOlderId === undefined) return writeMarks(caller, unreadIds, {})
   const newestIds = unreadIds.slice(0, marksPerTransaction)
-  return writeMarks(caller, newestIds, { readTo: newestOlderId }, { readTo: unchanged(readTo) })
+  return writeMarks(caller, newestIds, { readTo: newestOlderId }, { readTo: unchangedCondition(readTo) })
 }
 
 /** Also writes the state, which invalidates cached unread counts. Returns whether the write succeeded. */

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { isWithin, nowSeconds } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import { type Key } from '../db/keys.ts'
 import { type Item, tryUpdate } from '../db/table.ts'
 
@@ -24,5 +24,5 @@ export function parseSummary<Summary>(item: Item | undefined, schema: z.ZodType<
 /** Returns false if another sweep has replaced the item that was read. */
 export async function replaceSummary(key: Key, readItem: Item | undefined, atMs: number, summary: unknown) {
   const set = { atMs, summary: JSON.stringify(summary), ttl: nowSeconds() + retentionSeconds }
-  return (await tryUpdate(key, { set }, { atMs: unchanged(readItem?.['atMs']) })) !== undefined
+  return (await tryUpdate(key, { set }, { atMs: unchangedCondition(readItem?.['atMs']) })) !== undefined
 }

@@ -2,7 +2,7 @@ import { type Caller, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { isAhead, now } from '../clock.ts'
 import { config } from '../config.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -93,7 +93,7 @@ export async function claimOperation(
   const set = { ...claim, ...dueAttributes }
   const condition = {
     status: { is: operation.status },
-    leaseHolder: unchanged(operation.leaseHolder),
+    leaseHolder: unchangedCondition(operation.leaseHolder),
     leaseUntilMs: { is: operation.leaseUntilMs },
   }
   const failure = await commit(system(operation.organisationId), {

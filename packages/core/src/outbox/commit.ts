@@ -3,7 +3,7 @@ import { enqueueProjections, outboxRetryMs, coalescingDelaySeconds } from '../aw
 import { outboxCheck } from './outbox-check.ts'
 import type { Actor, Caller } from '../caller.ts'
 import { now } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { type WriteItem, check, create, getConsistent, type Item } from '../db/table.ts'
 import { type ConditionFailure, transact } from '../db/transact.ts'
@@ -64,7 +64,7 @@ async function transactWithRights(actor: Actor, writes: readonly WriteItem[]): P
   if (actor.kind !== 'user' || rights === undefined) return transact(writes)
   const checks = [
     check(keys.user(actor.organisationId, actor.userId), {
-      version: unchanged(rights.userVersion || undefined),
+      version: unchangedCondition(rights.userVersion || undefined),
       id: { is: actor.userId },
     }),
     check(keys.session(actor.sessionId), { id: { is: actor.sessionId }, revokedAtMs: { absent: true } }),

@@ -1,7 +1,7 @@
 import { statusOf } from '@platform/contract/errors'
 import * as z from 'zod'
 import { elapsedMs, isAhead, now } from '../clock.ts'
-import { type Condition, unchanged } from '../db/expression.ts'
+import { type Condition, unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import {
   get,
@@ -274,7 +274,7 @@ export function writesWithCounts(
     Object.assign({}, ...parts.map((part) => part[name]))
   const projectedText = [...projectedIds, ...records.map(({ id }) => id)].join(',')
   const change = { add: { ...merge('add'), run: 1 }, set: { ...merge('set'), projected: projectedText } }
-  const condition = { ...merge('condition'), run: unchanged(counts['run']) }
+  const condition = { ...merge('condition'), run: unchangedCondition(counts['run']) }
   return [
     upsert(keys.organisationCounts(organisationId), change, condition),
     ...parts.flatMap((part) => part.writes ?? []),
@@ -303,7 +303,7 @@ class Lease {
       const { holder, untilMs } = ProjectionLease.parse((await get(this.#key)) ?? {})
       // An end too far in the future was stored before the clock was set back, and counts as past.
       if (holder !== this.#holder && isAhead(untilMs ?? 0, leaseMs)) return false
-      if (!(await tryUpdate(this.#key, change, { untilMs: unchanged(untilMs) }))) return false
+      if (!(await tryUpdate(this.#key, change, { untilMs: unchangedCondition(untilMs) }))) return false
     }
     this.#renewAtMs = renewAtMs
     return true

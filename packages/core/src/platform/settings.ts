@@ -2,7 +2,7 @@ import { type PlatformSettings, type PlatformSettingsUpdate } from '@platform/co
 import { type Caller } from '../caller.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import * as keys from '../db/keys.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import { orThrow, upsert } from '../db/table.ts'
 import { commit } from '../outbox/commit.ts'
 import { PlatformState, readState } from './state.ts'
@@ -22,7 +22,10 @@ export async function update(caller: Caller, { publicUrl }: PlatformSettingsUpda
   const formerUrl = state.publicUrl ?? 'none'
   await commit(caller, {
     writes: [
-      orThrow(upsert(keys.platform(), { set: { publicUrl } }, { publicUrl: unchanged(state.publicUrl) }), 'conflict'),
+      orThrow(
+        upsert(keys.platform(), { set: { publicUrl } }, { publicUrl: unchangedCondition(state.publicUrl) }),
+        'conflict',
+      ),
     ],
     audit: {
       action: 'platform.update_settings',

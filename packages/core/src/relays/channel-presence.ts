@@ -3,7 +3,7 @@ import { now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { type ClusterRecord, intervals } from '../clusters/record.ts'
 import { nextCheckAfterSweep, withSilence } from '../clusters/status.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, tryUpdate } from '../db/table.ts'
 import { storeContentionError } from '../error.ts'
@@ -45,8 +45,8 @@ export async function recordChannelEvent(
     const isOpen = channel.channelClosedAtMs === undefined
     const condition = {
       relayId: { is: event.relayId },
-      channelId: unchanged(cluster.channelId),
-      channelClosedAtMs: unchanged(cluster.channelClosedAtMs),
+      channelId: unchangedCondition(cluster.channelId),
+      channelClosedAtMs: unchangedCondition(cluster.channelClosedAtMs),
     }
     const change = { set: { ...channel, ...dueAttributes }, remove: isOpen ? ['channelClosedAtMs'] : [] }
     if (await tryUpdate(keys.cluster(organisationId, clusterId), change, condition))

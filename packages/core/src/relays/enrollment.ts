@@ -17,7 +17,7 @@ import {
   statusIndexKeys,
 } from '../clusters/record.ts'
 import { config } from '../config.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, patch, remove, replace } from '../db/table.ts'
 import {
@@ -53,7 +53,7 @@ export async function issue(caller: Caller, clusterId: string): Promise<Enrollme
       patch(
         keys.cluster(organisationId, clusterId),
         { set: { enrollmentId: enrollment.id } },
-        { enrollmentId: unchanged(record.enrollmentId) },
+        { enrollmentId: unchangedCondition(record.enrollmentId) },
       ),
       enrollment.write,
       ...(record.enrollmentId === undefined ? [] : [remove(keys.enrollment(record.enrollmentId))]),
@@ -232,7 +232,7 @@ function enrollmentWrites(
       {
         enrollmentId: { is: token.id },
         status: { is: cluster.status },
-        pendingRelayId: unchanged(cluster.pendingRelayId),
+        pendingRelayId: unchangedCondition(cluster.pendingRelayId),
       },
     ),
     create(keys.relay(relayId), { ...relay, ...host }),

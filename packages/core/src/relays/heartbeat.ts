@@ -15,7 +15,7 @@ import {
 import { observeNow } from '../clusters/downtime.ts'
 import { iso, now } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, tryUpdate, upsert } from '../db/table.ts'
 import { platformError, storeContentionError } from '../error.ts'
@@ -230,7 +230,7 @@ async function writeHeartbeat(
   const condition = {
     beatNonce: { is: record.beatNonce },
     relayId: { is: record.relayId },
-    ...(presence.channelClosedAtMs !== undefined && { channelId: unchanged(record.channelId) }),
+    ...(presence.channelClosedAtMs !== undefined && { channelId: unchangedCondition(record.channelId) }),
     // An offer may be withdrawn concurrently.
     ...(record.relayUpdateId !== undefined && { relayUpdateId: { is: record.relayUpdateId } }),
   }

@@ -3,7 +3,7 @@ import { userWithPermission, userUnchanged } from '../accounts/user.ts'
 import { system } from '../caller.ts'
 import { elapsedMs, now } from '../clock.ts'
 import { clusterNameOf, type ClusterRecord, currentStatus, parseCluster } from '../clusters/record.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { check, get, getConsistent, getMany, type Item, patch, remove, tryUpdate, type WriteItem } from '../db/table.ts'
 import { chunk, forEachLimit } from '../lib/async.ts'
@@ -88,7 +88,10 @@ async function collect(draft: Draft): Promise<void> {
     } else if (result !== '' || !isRunning) {
       states[position] = stateOfResult[result] ?? 'O'
       addReason(draft, position, reason.join(' '))
-      const condition = { relayUpdateId: { is: record.id }, relayUpdateResult: unchanged(cluster.relayUpdateResult) }
+      const condition = {
+        relayUpdateId: { is: record.id },
+        relayUpdateResult: unchangedCondition(cluster.relayUpdateResult),
+      }
       writes.push(patch(clusterKey(draft, position), { remove: markerFields }, condition))
     }
   }
@@ -179,7 +182,7 @@ const offerWrite = (record: RelayUpdateRecord, { id, relayId, relayUpdateId }: C
       set: { relayUpdateId: record.id, relayOffer: offerText(record) },
       remove: ['relayUpdateResult', 'relayUpdateProblem'],
     },
-    { relayId: { is: relayId }, relayUpdateId: unchanged(relayUpdateId) },
+    { relayId: { is: relayId }, relayUpdateId: unchangedCondition(relayUpdateId) },
   )
 
 type End = { status: 'Stopped'; statusReason: string } | { status: 'Completed'; statusReason?: never }

@@ -4,7 +4,7 @@ import { isNewer } from '../modules/catalog/select.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, replace } from '../db/table.ts'
 import { PlatformError } from '../error.ts'
@@ -91,7 +91,7 @@ async function storeResult(
     revision: (before?.revision ?? 0) + 1,
   }
   await commit(system(organisationId), {
-    writes: [replace(keys.updateCheck(), record, { revision: unchanged(before?.revision) })],
+    writes: [replace(keys.updateCheck(), record, { revision: unchangedCondition(before?.revision) })],
     ...(isNew && {
       events: [{ name: 'update.available', subject: latest.version, data: { ...latest, currentVersion: version } }],
     }),

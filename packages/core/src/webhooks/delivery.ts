@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { elapsedMs, isAhead, now } from '../clock.ts'
-import { unchanged } from '../db/expression.ts'
+import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, patch, query, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -63,7 +63,9 @@ async function acquireLease(record: WebhookRecord): Promise<LeasedWebhook | unde
   if (oldLeaseId !== undefined && isAhead(record.leaseUntilMs, leaseMs)) return undefined
   const leaseFields = { leaseId: newId('lease'), leaseUntilMs: now() + leaseMs }
   const change = { set: { ...leaseFields, ...keys.dueIndexKeys(id, leaseFields.leaseUntilMs) } }
-  const failure = await transact([patch(keys.webhook(organisationId, id), change, { leaseId: unchanged(oldLeaseId) })])
+  const failure = await transact([
+    patch(keys.webhook(organisationId, id), change, { leaseId: unchangedCondition(oldLeaseId) }),
+  ])
   return failure ? undefined : { ...record, ...leaseFields }
 }
 

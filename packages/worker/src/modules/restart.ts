@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { now } from '@platform/core/clock'
-import { unchanged } from '@platform/core/db/expression'
+import { unchangedCondition } from '@platform/core/db/expression'
 import * as keys from '@platform/core/db/keys'
 import { patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
@@ -112,7 +112,7 @@ export async function storeDeployment(
   )
   if (isSame) return
   const set = { deployment: serialise(deployment), subscriptions, warnings }
-  const isUnmodified = { updatedAtMs: { is: record.updatedAtMs }, jobId: unchanged(record.jobId) }
+  const isUnmodified = { updatedAtMs: { is: record.updatedAtMs }, jobId: unchangedCondition(record.jobId) }
   const conflict = await retryOnConflictFor(async () =>
     transact([
       patch(keys.module(record.id), { set }, isUnmodified),

@@ -37,12 +37,12 @@ async function serve(options: Partial<BrokerOptions> = {}) {
 }
 
 test('a message reaches the subscribers of its topic, and presence events describe each connection', async () => {
-  await using served = await serve()
-  using client = await openMqtt(served.url)
-  using otherClient = await openMqtt(served.url)
+  await using server = await serve()
+  using client = await openMqtt(server.url)
+  using otherClient = await openMqtt(server.url)
   expect(await Promise.all([client.connect('one'), otherClient.connect('other')])).toEqual([0, 0])
   expect(await Promise.all([client.subscribe('one'), otherClient.subscribe('other')])).toEqual([[0], [0]])
-  const dataPlane = await serveDataPlane(served.broker, 'key')
+  const dataPlane = await serveDataPlane(server.broker, 'key')
   for (const [key, topic] of [
     ['another', 'other'],
     ['key', 'one'],
@@ -58,7 +58,7 @@ test('a message reaches the subscribers of its topic, and presence events descri
   expect(await otherClient.next()).toMatchObject({ cmd: 'pingresp' })
   client.send({ cmd: 'disconnect' })
   await client.closed
-  const ofOne = served.events.filter(({ clientId }) => clientId === 'one')
+  const ofOne = server.events.filter(({ clientId }) => clientId === 'one')
   const session = ofOne[0]?.sessionIdentifier
   expect(ofOne).toMatchObject([
     { eventType: 'connected', sessionIdentifier: session, principalIdentifier: 'relay1' },
@@ -78,11 +78,11 @@ test.each<[string, BrokerOptions['authorize'], 4 | 5, number]>([
   ],
   ['the client speaks another version', authorize, 5, 1],
 ])('a connection is refused if %s', async (_, authorizer, protocolVersion, code) => {
-  await using served = await serve({ authorize: authorizer })
-  using client = await openMqtt(served.url)
+  await using server = await serve({ authorize: authorizer })
+  using client = await openMqtt(server.url)
   expect(await client.connect('one', '', { protocolVersion })).toBe(code)
   await client.closed
-  expect(served.events).toEqual([])
+  expect(server.events).toEqual([])
 })
 
 const publish = { cmd: 'publish', topic: 'one', payload: 'x', qos: 0, dup: false, retain: false } as const
@@ -103,63 +103,63 @@ test.each<[string, string, (client: MqttClient) => void]>([
   ],
   ['sends too many packets', 'THROTTLED', ({ send }) => Array.from({ length: 300 }, () => send({ cmd: 'pingreq' }))],
 ])('a client that %s is disconnected', async (_, disconnectReason, misuse) => {
-  await using served = await serve()
-  using client = await openMqtt(served.url)
+  await using server = await serve()
+  using client = await openMqtt(server.url)
   await client.connect('one')
   misuse(client)
   await client.closed
-  expect(served.events.at(-1)).toMatchObject({ eventType: 'disconnected', disconnectReason })
-  expect(served.broker.count()).toBe(0)
+  expect(server.events.at(-1)).toMatchObject({ eventType: 'disconnected', disconnectReason })
+  expect(server.broker.count()).toBe(0)
 })
 
 test.each(['two', '#', '+', 'one/#'])('a client may not subscribe to %j', async (topic) => {
-  await using served = await serve()
-  using client = await openMqtt(served.url)
+  await using server = await serve()
+  using client = await openMqtt(server.url)
   await client.connect('one')
   expect(await client.subscribe(topic)).toEqual([128])
 })
 
 test('a silent client is disconnected after 1.5 times its keep-alive time', async () => {
-  await using served = await serve({ limits: { keepAliveUnitMs: 1 } })
-  using client = await openMqtt(served.url)
+  await using server = await serve({ limits: { keepAliveUnitMs: 1 } })
+  using client = await openMqtt(server.url)
   await client.connect('one', '', { keepalive: 30 })
   await client.closed
-  const [connected, disconnected] = served.events
+  const [connected, disconnected] = server.events
   expect(disconnected).toMatchObject({ disconnectReason: 'MQTT_KEEP_ALIVE_TIMEOUT' })
   expect((disconnected?.timestamp ?? 0) - (connected?.timestamp ?? 0)).toBeGreaterThanOrEqual(44)
 })
 
 test('a second connection with the same client id closes the first one', async () => {
-  await using served = await serve()
-  using first = await openMqtt(served.url)
-  using secondConnection = await openMqtt(served.url)
+  await using server = await serve()
+  using first = await openMqtt(server.url)
+  using secondConnection = await openMqtt(server.url)
   expect([await first.connect('one'), await secondConnection.connect('one')]).toEqual([0, 0])
   await first.closed
-  const [start, end, next] = served.events
+  const [start, end, next] = server.events
   expect([end?.sessionIdentifier, end?.disconnectReason]).toEqual([start?.sessionIdentifier, 'DUPLICATE_CLIENTID'])
   expect(next).toMatchObject({ eventType: 'connected', clientId: 'one' })
   expect(next?.versionNumber).toBeGreaterThan(end?.versionNumber ?? 0)
-  expect(served.broker.count()).toBe(1)
+  expect(server.broker.count()).toBe(1)
 })
 
 test('unauthenticated connections are limited by network, and closed after a time', async () => {
-  await using served = await serve({ limits: { maxUnauthenticatedPerNetwork: 2, handshakeMs: 50 } })
-  const [first, second] = [await openMqtt(served.url), await openMqtt(served.url)]
-  await expect(openMqtt(served.url)).rejects.toThrow('socket hang up')
+  await using server = await serve({ limits: { maxUnauthenticatedPerNetwork: 2, handshakeMs: 50 } })
+  const [first, second] = [await openMqtt(server.url), await openMqtt(server.url)]
+  await expect(openMqtt(server.url)).rejects.toThrow('socket hang up')
   await Promise.all([first.closed, second.closed])
-  using client = await openMqtt(served.url)
+  using client = await openMqtt(server.url)
   expect(await client.connect('one')).toBe(0)
   // An authenticated connection does not count towards the limit.
-  using another = await openMqtt(served.url)
+  using another = await openMqtt(server.url)
   expect(await another.connect('two')).toBe(0)
-  await expect(openMqtt(served.url, [])).rejects.toThrow()
+  await expect(openMqtt(server.url, [])).rejects.toThrow()
 })
 
 test('closing the broker disconnects all clients without events', async () => {
-  await using served = await serve()
-  using client = await openMqtt(served.url)
+  await using server = await serve()
+  using client = await openMqtt(server.url)
   await client.connect('one')
-  served.broker.close()
+  server.broker.close()
   await client.closed
-  expect(served.events.map(({ eventType }) => eventType)).toEqual(['connected'])
+  expect(server.events.map(({ eventType }) => eventType)).toEqual(['connected'])
 })

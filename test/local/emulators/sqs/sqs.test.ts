@@ -38,10 +38,10 @@ test.each<[string, (queue: TestQueue) => Promise<unknown>, string]>([
 
 test('closing ends long polls, and accepts no more calls', { timeout: 10_000 }, async () => {
   const { sqs, queue } = await serveQueue()
-  const waiting = queue.await()
+  const waitPromise = queue.await()
   await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
   await Promise.all([sqs.close(), sqs.close()])
-  expect(await waiting).toEqual([])
+  expect(await waitPromise).toEqual([])
   await expect(fetch(sqs.url)).rejects.toThrow('fetch failed')
 })
 
@@ -122,10 +122,10 @@ test('eight consumers receive each of 500 messages once', async () => {
 test('an aborted long poll does not take the next message', async () => {
   const { queue, sqs } = await serveQueue({ VisibilityTimeout: '600' })
   const caller = new AbortController()
-  const waiting = queue.receive({ WaitTimeSeconds: 20 }, caller.signal)
+  const receivePromise = queue.receive({ WaitTimeSeconds: 20 }, caller.signal)
   await poll(() => countCalls(sqs.url, 'ReceiveMessage')).toBe(1)
   caller.abort()
-  await expect(waiting).rejects.toThrow(/abort/i)
+  await expect(receivePromise).rejects.toThrow(/abort/i)
   await queue.send('body')
   expect(await queue.await()).toHaveLength(1)
 })

@@ -55,10 +55,10 @@ export class TestQueue {
   }
 
   static async create(client: SQSClient, attributes: QueueAttributes = {}) {
-    const created = await client.send(
+    const createdQueue = await client.send(
       new CreateQueueCommand({ QueueName: `queue-${crypto.randomUUID()}`, Attributes: attributes }),
     )
-    return new TestQueue(client, created.QueueUrl!)
+    return new TestQueue(client, createdQueue.QueueUrl!)
   }
 
   send(body: string, options: Partial<SendMessageCommandInput> = {}) {

@@ -7,7 +7,7 @@ import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
 import { hiddenWrites } from '../../clusters/removed.ts'
 import { addEnded, type CounterChange, counterWrites, maxListed } from '../../clusters/counters.ts'
-import { unchanged } from '../../db/expression.ts'
+import { unchangedCondition } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
 import { patch, backOff, remove, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
@@ -116,8 +116,8 @@ const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: n
     { set: { expanded, ...(released > 0 && { released }) } },
     {
       expanded: { is: batch.expanded },
-      cancelRequestedAtMs: unchanged(batch.cancelRequestedAtMs),
-      deadLetteredAtMs: unchanged(batch.deadLetteredAtMs),
+      cancelRequestedAtMs: unchangedCondition(batch.cancelRequestedAtMs),
+      deadLetteredAtMs: unchangedCondition(batch.deadLetteredAtMs),
     },
   )
 

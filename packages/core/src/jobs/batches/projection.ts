@@ -3,7 +3,7 @@ import { applyBatchLimits } from './advance.ts'
 import { type Projection } from '../../outbox/run-projections.ts'
 import { system } from '../../caller.ts'
 import { now } from '../../clock.ts'
-import { unchanged } from '../../db/expression.ts'
+import { unchangedCondition } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
 import { getMany, patch, type WriteItem } from '../../db/table.ts'
 import { derivedId } from '../../id.ts'
@@ -65,9 +65,9 @@ function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
   const add = Object.fromEntries(Object.entries(counts).filter(([, delta]) => delta !== 0))
   const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
   const condition = {
-    completed: unchanged(completed || undefined),
-    failed: unchanged(failed || undefined),
-    cancelled: unchanged(cancelled || undefined),
+    completed: unchangedCondition(completed || undefined),
+    failed: unchangedCondition(failed || undefined),
+    cancelled: unchangedCondition(cancelled || undefined),
   }
   if (Object.keys(add).length === 0 && !isFinished) return []
   return [patch(keys.batch(organisationId, id), change, condition), ...(isFinished ? [finishedWrite(result)] : [])]

@@ -25,9 +25,12 @@ type ProviderSettings = { type: ProviderType } & { [Name in SettingName]?: Provi
  */
 export function requestOf(type: ProviderType, values: FormValues, rules: Rules, before?: Provider): ProviderRequest {
   const { identifying, required, optional } = providerTypeSpecs[type]
-  const entered = (setting: Setting) => [setting.name, enteredText(values, setting)] as const
-  const stored = ({ name }: Setting) => [name, before && valueText(before, name)] as const
-  const entries = [...identifying.map(before ? stored : entered), ...[...required, ...optional].map(entered)]
+  const enteredEntryOf = (setting: Setting) => [setting.name, enteredText(values, setting)] as const
+  const storedEntryOf = ({ name }: Setting) => [name, before && valueText(before, name)] as const
+  const entries = [
+    ...identifying.map(before ? storedEntryOf : enteredEntryOf),
+    ...[...required, ...optional].map(enteredEntryOf),
+  ]
   const { scopes, ...texts } = Object.fromEntries(entries.filter(([, text]) => text !== undefined && text !== ''))
   const name = values['displayName']?.trim() ?? ''
   return {
