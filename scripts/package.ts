@@ -15,7 +15,7 @@ const dist = join(root, 'dist')
 const includedPaths =
   /^(package(-lock)?\.json|(README|CHANGELOG|SECURITY)\.md|docs\/|functions\/|packages\/(?!portal\/)|packages\/portal\/package\.json|scripts\/(rotate-keys|reset-password|invoke-bootstrap)\.ts)/
 
-/** Commands that need no development packages. */
+/** The npm scripts that the archive keeps. They need no development packages. */
 const commands = 'start demo:clean admin-token registry-password rotate-keys reset-password backup restore'.split(' ')
 
 /** A fixed time, so that archives of the same files are equal. */

@@ -1,4 +1,4 @@
-import { ChannelEvent, channelEvent } from '@platform/core/relays/channel'
+import { ChannelEvent, handleChannelEvent } from '@platform/core/relays/channel'
 import { onEvent } from '@platform/http/event'
 
-export const handler = onEvent(ChannelEvent, channelEvent)
+export const handler = onEvent(ChannelEvent, handleChannelEvent)

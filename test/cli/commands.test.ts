@@ -202,9 +202,9 @@ test('prints output byte for byte, also under headings, and writes it to one fil
   const bytes = execFileSync('sh', ['-c', script])
   const run = await plat.run(runAtBerlin(script))
   const [id = ''] = /job_\w+/.exec(run.err) ?? []
-  const results = join(folder, 'results')
-  await plat.prints(['run', '--all', '--output-dir', results, '--', script])
-  const files = ['berlin-1', 'munich-1'].map((name) => readFileSync(join(results, `${name}.txt`)))
+  const resultsFolder = join(folder, 'results')
+  await plat.prints(['run', '--all', '--output-dir', resultsFolder, '--', script])
+  const files = ['berlin-1', 'munich-1'].map((name) => readFileSync(join(resultsFolder, `${name}.txt`)))
   expect([run.bytes, (await plat.run(['job', 'output', id])).bytes, ...files]).toEqual(Array(4).fill(bytes))
   expect((await plat.run(['run', '--all', '--', script])).bytes.includes(bytes)).toBe(true)
 })
@@ -229,16 +229,16 @@ test('submits a batch from lines of standard input and retries its failed jobs',
 })
 
 test('an organisation limits the lifetime of API tokens and sets its default', async () => {
-  const settings = (...args: string[]) => plat.json(['organisation', 'settings', ...args])
+  const runSettings = (...args: string[]) => plat.json(['organisation', 'settings', ...args])
   const limits = ['--max-token-lifetime-days', '30', '--default-token-lifetime-days', '7', '--job-retention-days', '20']
   const expected = { maxTokenLifetimeDays: 30, defaultTokenLifetimeDays: 7, jobRetentionDays: 20 }
-  expect(await settings(...limits)).toMatchObject(expected)
-  expect(await settings()).toMatchObject(expected)
+  expect(await runSettings(...limits)).toMatchObject(expected)
+  expect(await runSettings()).toMatchObject(expected)
   const { createdAt, expiresAt } = await plat.json(['token', 'create', 'nightly'])
   expect(Math.round((Date.parse(expiresAt) - Date.parse(createdAt)) / 86_400_000)).toBe(7)
   const invalidRun = await plat.run(['token', 'create', 'forever', '--expires-at', 'never'])
   expect(invalidRun).toMatchObject({ exitCode: 1, err: expect.stringContaining('30 days') })
-  expect(await settings('--max-token-lifetime-days', 'none')).toMatchObject({ maxTokenLifetimeDays: null })
+  expect(await runSettings('--max-token-lifetime-days', 'none')).toMatchObject({ maxTokenLifetimeDays: null })
 })
 
 test('exits with 1 for a rejected request and prints code, advice and trace id', async () => {

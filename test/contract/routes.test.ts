@@ -4,7 +4,7 @@ import { allowsUnknownInput, bodySchemaOf, capabilitiesOf } from '@platform/cont
 import { isPermission } from '@platform/contract/permission'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { addressOf, findHidden, parametersOf } from './support/paths.ts'
+import { operationKey, findHidden, parametersOf } from './support/paths.ts'
 
 /** Paths that need no access token. Add every new public operation here. */
 const publicPaths = [
@@ -27,8 +27,8 @@ const publicPaths = [
 ]
 
 test('no two operations share a method and a path', () => {
-  const addresses = routes.map(({ endpoint }) => addressOf(endpoint))
-  expect(new Set(addresses).size).toBe(addresses.length)
+  const operationKeys = routes.map(({ endpoint }) => operationKey(endpoint))
+  expect(new Set(operationKeys).size).toBe(operationKeys.length)
 })
 
 test('one function serves all methods of a path', () => {

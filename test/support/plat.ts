@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { buffer } from 'node:stream/consumers'
 import { afterAll } from 'vitest'
-import { bundledPlat } from './plat-bundle.ts'
+import { bundlePlat } from './plat-bundle.ts'
 import { waitFor } from './wait-for.ts'
 
-const mainFile = await bundledPlat()
+const mainFile = await bundlePlat()
 const runningChildren = new Set<ChildProcess>()
 
 // A test that times out must not leave processes.

@@ -63,19 +63,19 @@ async function secondsUntil(description: string, check: () => Promise<unknown>):
  * then until the silent cluster is Offline.
  */
 async function changeClock(load: Load, folder: string, setClock: () => void) {
-  const before = await signIn(load)
+  const clientBefore = await signIn(load)
   const registration = { name: `silent ${randomUUID()}`, type: 'Hypervisor' }
-  const cluster = expectStatus(await before.post('/api/v1/clusters', registration), 201)
+  const cluster = expectStatus(await clientBefore.post('/api/v1/clusters', registration), 201)
   await using relay = runRelayCommand(cluster.relayCommand, folder)
   await relay.writes(/Connected/)
-  await submitLongScript(before, load)
+  await submitLongScript(clientBefore, load)
   await delay(2000)
   await relay.kill()
   setClock()
   const signInSeconds = await secondsUntil('a sign-in', () => signIn(load))
-  const after = await signIn(load)
+  const clientAfter = await signIn(load)
   const detectionSeconds = await secondsUntil('the silent cluster is Offline', async () => {
-    return expectStatus(await after.get(`/api/v1/clusters/${cluster.id}`), 200).status === 'Offline'
+    return expectStatus(await clientAfter.get(`/api/v1/clusters/${cluster.id}`), 200).status === 'Offline'
   })
   return { signInSeconds, detectionSeconds }
 }

@@ -55,10 +55,10 @@ export type CreatedApiToken = z.infer<typeof CreatedApiToken>
 export type ApiTokenCreation = z.infer<typeof ApiTokenCreation>
 
 // API tokens cannot manage tokens, so a leaked token cannot create another one that outlives it.
-const tokens = { access: 'session', tags: ['Users'] } as const
+const common = { access: 'session', tags: ['Users'] } as const
 
 export const listApiTokens = createRoute({
-  ...tokens,
+  ...common,
   method: 'get',
   path: '/api/v1/users/me/tokens',
   summary: 'The caller’s API tokens, newest first',
@@ -67,7 +67,7 @@ export const listApiTokens = createRoute({
 })
 
 export const createApiToken = createRoute({
-  ...tokens,
+  ...common,
   method: 'post',
   path: '/api/v1/users/me/tokens',
   summary: 'Create an API token',
@@ -80,7 +80,7 @@ export const createApiToken = createRoute({
 })
 
 export const deleteApiToken = createRoute({
-  ...tokens,
+  ...common,
   method: 'delete',
   path: '/api/v1/users/me/tokens/{id}',
   summary: 'Revoke an API token',

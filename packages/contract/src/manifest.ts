@@ -19,7 +19,7 @@ const semVer = new RegExp(
 /** A SemVer 2.0 version of at most 256 characters. Major, minor and patch have at most 15 digits. */
 export const version = z.string().max(256).regex(semVer, 'must be a SemVer 2.0 version').meta({ example: '1.4.0' })
 
-const kebab = (max: number) =>
+const kebabCase = (max: number) =>
   z
     .string()
     .max(max)
@@ -39,7 +39,7 @@ const path = pathWith('', 'must be a plain absolute path without . or ..')
 const text = (max: number) => z.string().min(1).max(max)
 
 /** Id of a module. It is part of paths, function names and image labels. */
-export const ModuleId = kebab(50).meta({
+export const ModuleId = kebabCase(50).meta({
   description: 'Stable kebab-case id; must equal the id in the module’s code',
   example: 'hello',
 })
@@ -54,7 +54,7 @@ export const healthTags = ['informational', 'degradable', 'critical'] as const
 export const NavSlot = z
   .strictObject({
     slotId: z.enum(slotIds),
-    id: kebab(64).meta({ description: 'Unique in the slot', example: 'hello' }),
+    id: kebabCase(64).meta({ description: 'Unique in the slot', example: 'hello' }),
     label: text(40).meta({ example: 'Hello World' }),
     icon: z
       .string()
@@ -74,13 +74,13 @@ export const NavSlot = z
   .meta({ id: 'NavSlot' })
 
 const HealthCheckClaim = z.strictObject({
-  name: kebab(64).meta({ description: 'Unique in the module', example: 'hello-module' }),
+  name: kebabCase(64).meta({ description: 'Unique in the module', example: 'hello-module' }),
   path: path.meta({ example: '/health' }),
   tags: z.array(z.enum(healthTags)).max(3).default([]),
 })
 
 export const BackgroundJob = z.strictObject({
-  id: kebab(64).meta({ description: 'Unique in the module', example: 'heartbeat' }),
+  id: kebabCase(64).meta({ description: 'Unique in the module', example: 'heartbeat' }),
   description: text(300),
   intervalSeconds: z.int32().min(1).max(86_400).meta({ description: 'Interval between calls', example: 60 }),
 })

@@ -19,10 +19,10 @@ export const Session = z
 export type Session = z.infer<typeof Session>
 
 const capabilities = ['table:read', 'table:write', 'queue:events'] as const
-const users = { tags: ['Users'] } as const
+const common = { tags: ['Users'] } as const
 
 export const listSessions = createRoute({
-  ...users,
+  ...common,
   method: 'get',
   path: '/api/v1/users/me/sessions',
   access: 'session',
@@ -32,7 +32,7 @@ export const listSessions = createRoute({
 })
 
 export const endSession = createRoute({
-  ...users,
+  ...common,
   method: 'delete',
   path: '/api/v1/users/me/sessions/{id}',
   access: 'session',
@@ -46,7 +46,7 @@ export const endSession = createRoute({
 })
 
 export const endUserSessions = createRoute({
-  ...users,
+  ...common,
   method: 'delete',
   path: '/api/v1/users/{id}/sessions',
   access: 'users:admin',

@@ -91,7 +91,7 @@ export const tasks = {
     capabilities: [...storeAccess, ...moduleRemoval],
   },
   'queue/updates': {
-    // The bake time of a release takes minutes.
+    // An update monitors the release at up to three traffic steps, which takes minutes.
     trigger: { queue: 'updates', batchSize: 1, maximumConcurrency: 2 },
     timeoutSeconds: 300,
     capabilities: [

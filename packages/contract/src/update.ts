@@ -43,10 +43,10 @@ export type UpdateCheck = z.infer<typeof UpdateCheck>
 export type UpdateRequest = z.infer<typeof UpdateRequest>
 export type UpdateAccepted = z.infer<typeof UpdateAccepted>
 
-const updates = { access: 'platform:admin', tags: ['Updates'] } as const
+const common = { access: 'platform:admin', tags: ['Updates'] } as const
 
 export const checkForUpdate = createRoute({
-  ...updates,
+  ...common,
   method: 'get',
   path: '/api/v1/platform/updates/check',
   summary: 'Check for a newer release',
@@ -57,7 +57,7 @@ export const checkForUpdate = createRoute({
 })
 
 export const applyUpdate = createRoute({
-  ...updates,
+  ...common,
   method: 'put',
   path: '/api/v1/platform/updates/apply',
   summary: 'Update the platform or roll back to the previous version',

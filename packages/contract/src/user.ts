@@ -61,7 +61,7 @@ export type UserCreation = z.infer<typeof UserCreation>
 export type UserUpdate = z.infer<typeof UserUpdate>
 export type PasswordChange = z.infer<typeof PasswordChange>
 
-const users = { access: 'users:admin', tags: ['Users'] } as const
+const common = { access: 'users:admin', tags: ['Users'] } as const
 const params = z.object({ id: pathId('user') })
 
 export const changePassword = createRoute({
@@ -79,7 +79,7 @@ export const changePassword = createRoute({
 })
 
 export const listUsers = createRoute({
-  ...users,
+  ...common,
   method: 'get',
   path: '/api/v1/users',
   summary: 'The users of the organisation, newest first',
@@ -89,7 +89,7 @@ export const listUsers = createRoute({
 })
 
 export const listRoles = createRoute({
-  ...users,
+  ...common,
   method: 'get',
   path: '/api/v1/roles',
   summary: 'The roles and their permissions',
@@ -99,7 +99,7 @@ export const listRoles = createRoute({
 })
 
 export const createUser = createRoute({
-  ...users,
+  ...common,
   method: 'post',
   path: '/api/v1/users',
   summary: 'Create a user with a local account',
@@ -119,7 +119,7 @@ export const createUser = createRoute({
 })
 
 export const getUser = createRoute({
-  ...users,
+  ...common,
   method: 'get',
   path: '/api/v1/users/{id}',
   summary: 'One user of the organisation',
@@ -130,7 +130,7 @@ export const getUser = createRoute({
 })
 
 export const updateUser = createRoute({
-  ...users,
+  ...common,
   method: 'patch',
   path: '/api/v1/users/{id}',
   summary: 'Change a user’s e-mail, roles or password',
@@ -143,7 +143,7 @@ export const updateUser = createRoute({
 })
 
 export const deleteUser = createRoute({
-  ...users,
+  ...common,
   method: 'delete',
   path: '/api/v1/users/{id}',
   summary: 'Remove a user',

@@ -5,7 +5,7 @@ import type { Queues } from './provision.ts'
 import { helloRepository } from './registry/seed.ts'
 import type { Settings } from './settings.ts'
 
-/** The write check runs more often than on AWS, where schedules run at most every minute. */
+/** The write check runs more often than on AWS, where schedules run at most once a minute. */
 export const writeCheckSeconds = 10
 
 const startedAtMs = Date.now()

@@ -74,10 +74,10 @@ export function logToFile(path: string, limitBytes = defaultLimitBytes): void {
   }
 
   for (const stream of [process.stdout, process.stderr]) {
-    const toTerminal = stream.write.bind(stream)
+    const writeToTerminal = stream.write.bind(stream)
     stream.write = (chunk: string | Uint8Array, encoding?: unknown, callback?: unknown): boolean => {
       const terminalText = divert(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString())
-      if (terminalText !== '') toTerminal(terminalText)
+      if (terminalText !== '') writeToTerminal(terminalText)
       const done = typeof encoding === 'function' ? encoding : callback
       if (typeof done === 'function') done()
       return true

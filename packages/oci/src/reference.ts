@@ -8,9 +8,9 @@ export interface ImageReference {
 }
 
 const host = String.raw`(?:localhost|(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?|[a-z0-9-]+(?=:[0-9])|\[[0-9a-f:]+\])(?::[0-9]{1,5})?`
-const part = String.raw`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
+const pathComponent = String.raw`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 const referencePattern = new RegExp(
-  String.raw`^(?<registry>${host})/(?<repository>${part}(?:/${part})*)(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$`,
+  String.raw`^(?<registry>${host})/(?<repository>${pathComponent}(?:/${pathComponent})*)(?::(?<tag>[A-Za-z0-9_][A-Za-z0-9._-]{0,127}))?(?:@(?<digest>sha256:[0-9a-f]{64}))?$`,
 )
 
 /** Returns undefined if the text is malformed, longer than 512 characters, or names no registry. */

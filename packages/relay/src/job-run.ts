@@ -30,7 +30,7 @@ export class JobRun {
     return this.#isLeased
   }
 
-  /** Claims the job and runs it. Rejects it instead if the journal already contains it. */
+  /** Claims the job and runs it, or rejects it if the journal already contains it. */
   async run(): Promise<void> {
     const { journal } = this.#deps
     const jobId = this.#jobId

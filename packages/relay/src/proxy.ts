@@ -34,7 +34,7 @@ const isSecure = ({ protocol }: URL): boolean => protocol === 'https:' || protoc
 function parseProxy(name: string, text: string): URL {
   const address = text.includes('://') ? text : `http://${text}`
   const url = URL.canParse(address) ? new URL(address) : undefined
-  // A password with an unescaped `/`, `?` or `#` ends the host early.
+  // An unescaped `/`, `?` or `#` in a password ends the host part early.
   const isAddress = url !== undefined && url.hostname !== '' && /^\/?$/.test(url.pathname + url.search + url.hash)
   if (!isAddress) {
     throw new ProxySettingError(

@@ -17,7 +17,7 @@ export type UploadOptions = {
   lease: Lease
   output: Output
   client: Pick<Client, 'deliver'>
-  /** Whether the report of the result can contain the last request. */
+  /** Whether the server accepts the last part of the output in the report of the result, without another request. */
   keepsLast: () => boolean
   /** Called when the server has cancelled or ended the job, so that the script must stop. */
   onCancel: () => void

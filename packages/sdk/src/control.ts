@@ -6,7 +6,7 @@ import { HookError, toHookError } from './hook-error.ts'
 import { defaultHookMs, type ModuleHost } from './host.ts'
 import { Jobs } from './jobs.ts'
 import { type ModuleEvent } from './events.ts'
-import { controlPath, type EventsResponse, graceHeader, type HookFailure } from './protocol.ts'
+import { controlPath, type EventsResponse, timeoutHeader, type HookFailure } from './protocol.ts'
 import { startTimeLimit } from './time-limit.ts'
 
 const statusByError: Record<HookFailure['error'], ContentfulStatusCode> = {
@@ -77,7 +77,7 @@ export async function healthResponse(health: HealthChecks, name: string): Promis
 }
 
 function timeoutOf(c: Context): number {
-  const requestedMs = Number(c.req.header(graceHeader))
+  const requestedMs = Number(c.req.header(timeoutHeader))
   return requestedMs > 0 ? Math.min(requestedMs, maxTimeoutMs) : defaultHookMs
 }
 

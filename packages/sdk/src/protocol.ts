@@ -30,7 +30,7 @@ export const tokenHeader = 'x-platform-token'
 /** Header of user requests: a token with `UserClaims` that identifies the user and is valid for 60 seconds. */
 export const userHeader = 'x-platform-user'
 /** Header with the timeout of a hook, a job or event handlers, in milliseconds; 30 seconds if absent. */
-export const graceHeader = 'x-platform-grace-ms'
+export const timeoutHeader = 'x-platform-grace-ms'
 /** Header of responses to the platform: published events that no earlier response carried, as base64url of JSON. */
 export const publishedHeader = 'x-platform-published'
 /** Header of responses of an instance that has not started or has stopped: the module has not received the request. */

@@ -1,14 +1,14 @@
 import type { EndpointDefinition } from '@platform/contract/endpoint'
 
-type Address = Pick<EndpointDefinition, 'method' | 'path'>
+type Operation = Pick<EndpointDefinition, 'method' | 'path'>
 
 export const parametersOf = (path: string): string[] => [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => name)
 
-export const addressOf = ({ method, path }: Address): string => `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`
+export const operationKey = ({ method, path }: Operation): string => `${method} ${path.replaceAll(/\{[^}]+\}/g, '{}')}`
 
 const segments = (path: string): string[] => path.split('/')
 
-function takes(general: Address, special: Address): boolean {
+function takes(general: Operation, special: Operation): boolean {
   if (general.method !== special.method || general.path === special.path) return false
   const specialSegments = segments(special.path)
   const generalSegments = segments(general.path)
@@ -19,7 +19,7 @@ function takes(general: Address, special: Address): boolean {
 }
 
 /** Returns the operations that an earlier operation hides from a router without priorities. */
-export const findHidden = (endpoints: readonly Address[]): string[] =>
+export const findHidden = (endpoints: readonly Operation[]): string[] =>
   endpoints
     .filter((special, index) => endpoints.slice(0, index).some((general) => takes(general, special)))
-    .map(addressOf)
+    .map(operationKey)

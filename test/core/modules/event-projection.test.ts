@@ -61,7 +61,7 @@ test.each([
   const deployment = { runtime: 'process', isolation: '', id, moduleId: id, version: '1.0.0', digest: '', handle: '' }
   const reservation = { apiBasePath: `/api/${id}`, publisher, deployment, subscriptions } as any
   await transact([reserveRoutesWrite(await readRoutes(), id, reservation)])
-  // Twice, so that the clock does not return to the time of an earlier test's cache.
+  // The clock is reset after each test. One call may return it to when an earlier test filled the cache; two pass it.
   await refreshSubscriptions()
   await refreshSubscriptions()
   const names = ['user.created', 'user.deleted', 'cluster.deleted', 'module.other.done', `module.${id}.done`]

@@ -79,12 +79,12 @@ test.each(isLong ? [1, 2, 3] : [1])(
     const arriving = shuffled([...messages, ...messages.slice(0, messages.length / 5)], seed + 1)
     const lateRecords = arriving.splice(0, arriving.length / 5)
     const batches = range(Math.ceil(arriving.length / 10)).map((part) => arriving.slice(part * 10 - 10, part * 10))
-    const drains = callers.flatMap(({ organisationId }, index) =>
+    const runs = callers.flatMap(({ organisationId }, index) =>
       range(3).map(() => runProjections(organisationId, [...projections, counters[index]!.projection])),
     )
     const [responses] = await Promise.all([
       Promise.all(batches.map((bodies) => consumeEvents(sqsEvent(bodies)))),
-      Promise.all(drains),
+      Promise.all(runs),
     ])
     for (const body of lateRecords) await consumeEvents(sqsEvent([body]))
     expect(responses.flatMap(({ batchItemFailures }) => batchItemFailures)).toEqual([])

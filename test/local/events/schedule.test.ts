@@ -73,10 +73,10 @@ test('a stop waits for the current run, and starts no more', async () => {
   const schedule = startEveryMinute(() => finish.promise)
   await vi.advanceTimersByTimeAsync(minuteMs)
   let isStopped = false
-  const stopping = schedule.stop().then(() => (isStopped = true))
+  const stopPromise = schedule.stop().then(() => (isStopped = true))
   await vi.advanceTimersByTimeAsync(2 * minuteMs)
   expect(isStopped).toBe(false)
   finish.resolve()
-  await stopping
+  await stopPromise
   expect(schedule.times()).toHaveLength(1)
 })

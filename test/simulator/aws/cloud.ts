@@ -12,7 +12,7 @@ import { type Graph } from '../graph/graph.ts'
 import { startLambda } from '../lambda/start.ts'
 import { type AccessDenial, type IamProxy, startIamProxy } from './iam-proxy.ts'
 import { startChannel } from './channel.ts'
-import { type Images, startImages } from './images.ts'
+import { type ImageRegistry, startImageRegistry } from './images.ts'
 import { deployFunctions, provision } from './provision.ts'
 
 export type Cloud = Awaited<ReturnType<typeof startCloud>>
@@ -41,7 +41,7 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
   const secrets = closing(await startSecretsManager({ accessKeyId }))
   let iamProxy: IamProxy | undefined
   const isAllowed: IamProxy['isAllowed'] = (...request) => iamProxy?.isAllowed(...request) ?? false
-  const images = resources.use(await startImages({ folder: join(folder, 'registry'), isAllowed, log }))
+  const images = resources.use(await startImageRegistry({ folder: join(folder, 'registry'), isAllowed, log }))
   const lambda = closing(
     await startLambda({
       codeDir,
@@ -90,7 +90,7 @@ export async function startCloud({ graph, functions, codeDir, onOutput, log }: C
 
 /** Lambda accepts images only from the account's own registry. */
 const accountRegistry =
-  ({ host, asLambda }: Images) =>
+  ({ host, asLambda }: ImageRegistry) =>
   (imageHost: string) => {
     if (imageHost === host) return asLambda
     throw new AwsServiceError('InvalidParameterValueException', `Source image ${imageHost} is not valid.`)
@@ -99,7 +99,7 @@ const accountRegistry =
 function withLocalAddresses(
   deployed: DeployedFunction,
   urls: IamProxy['urls'],
-  { host }: Images,
+  { host }: ImageRegistry,
   channelUrl: string,
 ): DeployedFunction {
   const entries = Object.entries(deployed.environment).map(

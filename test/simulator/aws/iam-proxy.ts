@@ -75,7 +75,7 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
   }
 
   const services = ['dynamodb', 'sqs', 'secrets', 'lambda', 'ecr', 'iot'] as const
-  const listeners = await Promise.all(
+  const servers = await Promise.all(
     services.map((service) =>
       listen(
         createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
@@ -84,7 +84,7 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
       ),
     ),
   )
-  const [dynamodb = '', sqs = '', secrets = '', lambda = '', ecr = '', iot = ''] = listeners.map(({ url }) => url)
+  const [dynamodb = '', sqs = '', secrets = '', lambda = '', ecr = '', iot = ''] = servers.map(({ url }) => url)
   return {
     urls: { dynamodb, sqs, secrets, lambda, ecr, iot },
     used: usedActions,
@@ -98,7 +98,7 @@ export async function startIamProxy(options: IamProxyOptions): Promise<IamProxy>
       return principal !== undefined && findDenied(permissions, principal) === undefined
     },
     [Symbol.asyncDispose]: async () => {
-      await Promise.all(listeners.map((listener) => listener[Symbol.asyncDispose]()))
+      await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()))
     },
   }
 }

@@ -14,9 +14,9 @@ import { forward } from './forward.ts'
 import { registryPermissions, signerOf } from './required-permissions.ts'
 import type { RequiredPermission } from '../graph/policy.ts'
 
-export type Images = Awaited<ReturnType<typeof startImages>>
+export type ImageRegistry = Awaited<ReturnType<typeof startImageRegistry>>
 
-export interface ImagesOptions {
+export interface ImageRegistryOptions {
   folder: string
   isAllowed: (accessKeyId: string, permissions: readonly RequiredPermission[]) => boolean
   log: Log
@@ -26,7 +26,7 @@ type Repositories = Map<string, string | undefined>
 
 const lambda = 'lambda.amazonaws.com'
 
-export async function startImages({ folder, isAllowed, log }: ImagesOptions) {
+export async function startImageRegistry({ folder, isAllowed, log }: ImageRegistryOptions) {
   await using resources = new AsyncDisposableStack()
   const password = randomUUID()
   const store = await startRegistry({ folder, port: 0, password, log })

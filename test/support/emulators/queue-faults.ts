@@ -3,7 +3,7 @@ import { AwsServiceError, NoResponse } from '@platform/local/emulators/http/erro
 import { objectsIn } from '@platform/local/emulators/http/request'
 import { createSwitches, faultRoutes, type FaultSwitches } from './fault-settings.ts'
 
-/** Faults that SQS shows in the cloud. Rates are shares, from 0 to 1. */
+/** Faults that occur with SQS in the cloud. Rates are shares, from 0 to 1. */
 export interface QueueFaults {
   seed: number
   /** Received messages that are delivered once more, even if the first delivery is deleted. */

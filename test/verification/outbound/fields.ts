@@ -44,7 +44,7 @@ async function useDirectory(url: string): Promise<void> {
 }
 
 /** Passes the URL directly to the delivery, as if the webhook had been stored before webhook URLs were validated. */
-async function useWebhook(url: string): Promise<void> {
+async function callWebhook(url: string): Promise<void> {
   const { organisationId, ...caller } = await newCaller()
   const { id } = await Webhook.create(
     { organisationId, ...caller },
@@ -89,7 +89,7 @@ const tokenRealm = ({ href }: URL) => ({
 
 export const urlFields = (allowed: AllowedServers): readonly UrlField[] => [
   { name: 'manifestUrl', use: ({ href }) => fetchManifest(href) },
-  { name: 'webhook URL', use: ({ href }) => useWebhook(href) },
+  { name: 'webhook URL', use: ({ href }) => callWebhook(href) },
   { name: 'issuer', use: ({ href }) => useProvider('OIDC', { issuer: href }) },
   { name: 'authorityHost', use: ({ href }) => useProvider('CloudDirectory', { authorityHost: href, tenantId: 'x' }) },
   { name: 'baseUrl', use: ({ href }) => useProvider('OpenSourceIdp', { baseUrl: href, realm: 'x' }) },
@@ -119,7 +119,7 @@ function redirections(allowed: AllowedServers): readonly UrlField[] {
   })
   return [
     afterResponse('redirect of manifestUrl', redirectTo, () => fetchManifest(url)),
-    afterResponse('redirect of a webhook', redirectTo, () => useWebhook(url)),
+    afterResponse('redirect of a webhook', redirectTo, () => callWebhook(url)),
     afterResponse('redirect of a registry', redirectTo, () => useRegistry(host)),
     afterResponse('token realm of a registry', tokenRealm, () => useRegistry(host)),
     ...['/.well-known/openid-configuration', '/token', '/jwks', '/userinfo'].map((path) => ({

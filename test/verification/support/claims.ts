@@ -30,14 +30,14 @@ export const claimBetween = (text: string, measured: number, low: number, high: 
   claim(text, measured.toFixed(3), `${low.toFixed(2)} to ${high.toFixed(2)}`, measured >= low && measured <= high)
 
 export class RoundClaims {
-  readonly #counts = new Map<string, { held: number; rounds: number }>()
+  readonly #counts = new Map<string, { heldCount: number; rounds: number }>()
 
   check(text: string, holds: boolean): void {
-    const { held, rounds } = this.#counts.get(text) ?? { held: 0, rounds: 0 }
-    this.#counts.set(text, { held: held + (holds ? 1 : 0), rounds: rounds + 1 })
+    const { heldCount, rounds } = this.#counts.get(text) ?? { heldCount: 0, rounds: 0 }
+    this.#counts.set(text, { heldCount: heldCount + (holds ? 1 : 0), rounds: rounds + 1 })
   }
 
   claim(): void {
-    for (const [text, { held, rounds }] of this.#counts) claimAll(text, held, rounds)
+    for (const [text, { heldCount, rounds }] of this.#counts) claimAll(text, heldCount, rounds)
   }
 }

@@ -140,14 +140,14 @@ test.each([
 test('bakes for the configured time', async () => {
   const { older, newer } = await newReleases()
   const target = new MemoryTarget(newer)
-  let checks = 0
+  let checkCount = 0
   target.hook.before = async ({ name, input: [, functionName, event] }) => {
     const isCheck = name === 'invoke' && functionName === 'health' && !(event as any).platformProbe
-    if (isCheck && target.share !== undefined) checks++
+    if (isCheck && target.share !== undefined) checkCount++
   }
   await attempt(await queueUpdate({ action: 'rollback', release: older, before: newer }), target.port)
   // At the start, and after one second.
-  expect(checks).toBe(2)
+  expect(checkCount).toBe(2)
   expect(target.release).toEqual(older)
 })
 

@@ -69,7 +69,7 @@ export async function describeProject(project: Project, timeoutMs = defaultTimeo
   }
 }
 
-// The environment of the build machine is not passed on, because the platform does not have it.
+// Only PATH is passed on from the build machine's environment, because the platform does not have the rest.
 const environmentFor = (descriptionFile: string) => ({
   PATH: process.env['PATH'],
   [environmentNames.describe]: descriptionFile,

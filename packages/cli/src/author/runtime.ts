@@ -14,9 +14,9 @@ export interface OwnRegistry {
  */
 export async function ownRegistry(): Promise<OwnRegistry | undefined> {
   const folder = process.env['PLAT_DATA_DIR']
-  const runtimeFile = await readJson(join(folder ? resolve(folder) : checkout.data, 'runtime.json'))
+  const runtimeData = await readJson(join(folder ? resolve(folder) : checkout.data, 'runtime.json'))
   const [host, username, password] = ['host', 'username', 'password'].map((name) =>
-    memberOf(runtimeFile, 'registry', name),
+    memberOf(runtimeData, 'registry', name),
   )
   const isComplete = typeof host === 'string' && typeof username === 'string' && typeof password === 'string'
   return isComplete ? { host, username, password } : undefined

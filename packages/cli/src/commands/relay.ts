@@ -99,7 +99,7 @@ async function cancel(id: string, options: PrintOptions): Promise<void> {
   await showOne(options, cancelledUpdate)
 }
 
-const maxUnconfirmed = 10
+const maxUnconfirmedClusters = 10
 
 async function start({ selector, canary, maxConcurrent, wait, yes, ...options }: UpdateOptions): Promise<void> {
   if (selector === undefined) throw new CliError('usage', 'Specify the clusters: --selector LABELS.')
@@ -108,7 +108,7 @@ async function start({ selector, canary, maxConcurrent, wait, yes, ...options }:
   const { resolvedCount } = await unwrap(api.POST('/api/v1/targets/resolve', { body: { target } }))
   const count = countText(resolvedCount, 'cluster')
   say(`${count} selected by ${selector}.`)
-  if (resolvedCount > maxUnconfirmed) await confirm(`Update the relays of ${count}?`, { ...(yes && { yes }) })
+  if (resolvedCount > maxUnconfirmedClusters) await confirm(`Update the relays of ${count}?`, { ...(yes && { yes }) })
   const limits = { ...(canary !== undefined && { canary }), ...(maxConcurrent !== undefined && { maxConcurrent }) }
   const body = { target, expectedCount: resolvedCount, ...limits }
   const update = await unwrap(api.POST('/api/v1/relay-updates', { body }))

@@ -162,7 +162,7 @@ export const activeJobsProjection: Projection = {
   countedWrites: (_, records) => {
     const endedJobs = records
       .flatMap(({ transitions }) => transitions)
-      // Operations, which have no cluster, do not count. A job whose creation failed was counted with its batch.
+      // Operations have no cluster and do not count. A job whose creation failed does: it was counted with its batch.
       .filter(
         ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
       )

@@ -67,7 +67,7 @@ export const renewCredential = ({ id, username }: Owner, passwordHash?: string, 
   patch(keys.username(username), { set: { passwordHash }, add: { epoch: 1 } }, { userId: { is: id }, ...condition })
 
 /** A counter with the counts of its periods when the attempt began. */
-interface Limit {
+interface CountedLimit {
   counter: CallCounter
   counts: readonly number[]
 }
@@ -79,8 +79,8 @@ export interface Attempt {
   address: string
   /** False if a signed-in user enters the password again. */
   isSignIn: boolean
-  failureLimits: readonly Limit[]
-  signInLimit: Limit
+  failureLimits: readonly CountedLimit[]
+  signInLimit: CountedLimit
   credential: Credential | undefined
   /** Undefined if the attempt is not from a browser. */
   device: { known: Device | undefined } | undefined
@@ -216,20 +216,20 @@ export async function comparePassword(attempt: Attempt, password: string): Promi
   return credential !== undefined && isCorrect ? credential : rejectAttempt(attempt)
 }
 
-const remainingOf = ({ counter, counts }: Limit): number => stateOf(counter, counts).remaining
+const remainingOf = ({ counter, counts }: CountedLimit): number => stateOf(counter, counts).remaining
 
-const withOneMore = ({ counter, counts: [count = 0, ...earlierCounts] }: Limit): Limit => ({
+const withOneMore = ({ counter, counts: [count = 0, ...earlierCounts] }: CountedLimit): CountedLimit => ({
   counter,
   counts: [count + 1, ...earlierCounts],
 })
 
-function enforceLimits(limits: readonly Limit[]): void {
+function enforceLimits(limits: readonly CountedLimit[]): void {
   const exceededLimit = limits.find((limit) => remainingOf(limit) === 0)
   if (exceededLimit !== undefined) throw limitExceededError(exceededLimit.counter, exceededLimit.counts)
   reportTightest(limits)
 }
 
-function reportTightest(limits: readonly Limit[]): void {
+function reportTightest(limits: readonly CountedLimit[]): void {
   const [tightestLimit] = limits.toSorted((one, other) => remainingOf(one) - remainingOf(other))
   if (tightestLimit !== undefined) reportRateLimit(stateOf(tightestLimit.counter, tightestLimit.counts))
 }

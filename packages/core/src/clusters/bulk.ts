@@ -16,7 +16,7 @@ import { retryOnConflict } from '../db/offset-list.ts'
 import { getMany, type Item, orThrow, patch, upsert, type WriteItem } from '../db/table.ts'
 import { platformError } from '../error.ts'
 import { isId } from '../id.ts'
-import { changeLabelsWrite, describeLabels } from '../labels/labels.ts'
+import { changeLabelsWrite, describeLabelChange } from '../labels/labels.ts'
 import { chunk } from '../lib/async.ts'
 import { commit } from '../outbox/commit.ts'
 import { type ClusterRecord, parseCluster } from './record.ts'
@@ -46,7 +46,7 @@ export function labelClusters(
   const labels: LabelChange = { ...set, ...Object.fromEntries(remove.map((key) => [key, null])) }
   return changeClusters(caller, target, {
     action: 'cluster.label',
-    description: describeLabels(labels),
+    description: describeLabelChange(labels),
     clustersPerTransaction: 90,
     writesOf: (record, item) => {
       // Throws `limit_reached`, usually before any cluster is changed.

@@ -40,7 +40,7 @@ import {
   upsert,
 } from '../db/table.ts'
 import { createEnrollmentToken } from './enrollment-token.ts'
-import { changeLabelsWrite, createLabelsWrite, describeLabels, parseLabels } from '../labels/labels.ts'
+import { changeLabelsWrite, createLabelsWrite, describeLabelChange, parseLabels } from '../labels/labels.ts'
 import { platformError } from '../error.ts'
 import { isId, newId, timeMsOf } from '../id.ts'
 import { parseFacts } from './facts.ts'
@@ -187,7 +187,7 @@ async function tryUpdate(caller: Caller, clusterId: string, change: ClusterUpdat
     audit: {
       action: 'cluster.update',
       resource: clusterId,
-      detail: labels === undefined ? name : `${name}: labels ${describeLabels(labels)}`,
+      detail: labels === undefined ? name : `${name}: labels ${describeLabelChange(labels)}`,
     },
     events: [{ name: 'cluster.updated', subject: clusterId, data: { clusterId, name, siteId: siteId ?? null } }],
   })

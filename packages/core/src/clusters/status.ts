@@ -88,7 +88,7 @@ export function relayStatus({ silence, saidGoodbye }: SilentPresence, nowMs: num
 export const nodeStatus = (reportedStatus: 'Online' | 'Offline', cluster: ClusterStatus): NodeStatus =>
   cluster === 'Offline' ? 'Unknown' : reportedStatus
 
-/** Clusters are checked every 10 s, so a status is found within 55 s after its limit. */
+/** Clusters are checked every 10 s, so Degraded or Offline is detected at most 55 s after its heartbeat timeout. */
 const maxCheckDelayMs = 45_000
 
 /**

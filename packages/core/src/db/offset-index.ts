@@ -20,7 +20,7 @@ export const emptyOffsets = (): OffsetIndex => new Uint8Array()
 /** `timeMs` must be later than the times of all existing records. */
 export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const lastBucket = bucketCount(index) - 1
-  if (lastBucket >= 0 && recordCountIn(index, lastBucket) < bucketSize) return withCount(index, lastBucket, 1)
+  if (lastBucket >= 0 && recordCountIn(index, lastBucket) < bucketSize) return withCountChanged(index, lastBucket, 1)
   const longerIndex = new Uint8Array(index.length + bucketBytes)
   longerIndex.set(index)
   const bytes = view(longerIndex)
@@ -33,14 +33,14 @@ export function withRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
 export function withoutRecord(index: OffsetIndex, timeMs: number): OffsetIndex {
   const bucket = findBucket(index, timeMs)
   if (bucket < 0) return index
-  if (recordCountIn(index, bucket) > 1) return withCount(index, bucket, -1)
+  if (recordCountIn(index, bucket) > 1) return withCountChanged(index, bucket, -1)
   const shorterIndex = new Uint8Array(index.length - bucketBytes)
   shorterIndex.set(index.subarray(0, bucket * bucketBytes))
   shorterIndex.set(index.subarray((bucket + 1) * bucketBytes), bucket * bucketBytes)
   return shorterIndex
 }
 
-function withCount(index: OffsetIndex, bucket: number, delta: number): OffsetIndex {
+function withCountChanged(index: OffsetIndex, bucket: number, delta: number): OffsetIndex {
   const updatedIndex = index.slice()
   updatedIndex[bucket * bucketBytes + 6] = recordCountIn(index, bucket) + delta
   return updatedIndex

@@ -102,7 +102,7 @@ export const requiredError = (field: string): ErrorDetail =>
 const missingErrors = ({ mandatory }: TypeSpec, settings: ProviderSettings): ErrorDetail[] =>
   mandatory.filter((name) => settings[name] === undefined).map(requiredError)
 
-/** With these ids in place of a tenant's id, Entra accepts accounts that do not belong to one tenant. */
+/** With one of these ids instead of a tenant's id, Entra accepts accounts of any tenant, or personal accounts. */
 const multiTenantId = /^(common|organizations|consumers)$/i
 
 const validators: Record<ProviderType, (settings: ProviderSettings) => ErrorDetail[]> = {

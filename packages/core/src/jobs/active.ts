@@ -10,8 +10,8 @@ const organisationLimit = 20_000
 const pageSize = 1000
 
 /**
- * At most this many queued and running jobs are read per organisation. If the limit is reached, a positive total of
- * running jobs is sufficient.
+ * At most this many queued and running jobs are read per organisation. If the limit is reached and the totals contain a
+ * running job, the check assumes that a job is running.
  */
 const readLimit = 1000
 

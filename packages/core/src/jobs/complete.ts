@@ -11,7 +11,7 @@ import { sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { findOwnJob, checkLease } from './claim.ts'
-import { deleteMiddle, endOf as endOfChunks, fieldsAfter, lastChunks, outputWrites } from './output.ts'
+import { deleteMiddle, endOf as endOfChunks, outputFieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { effectsOfStart } from './start.ts'
 import { exitCodeOf, resultOf } from './result.ts'
@@ -32,7 +32,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
     const result = await resultOf(job, report, chunks)
     const failure = await commit(caller, {
       writes: [
-        ...finishWrites(job, { ...end, completion, ...fieldsAfter(job, chunks), ...result.fields }),
+        ...finishWrites(job, { ...end, completion, ...outputFieldsAfter(job, chunks), ...result.fields }),
         ...(result.hasOutput ? [] : outputWrites(job, chunks)),
         ...result.writes,
       ],

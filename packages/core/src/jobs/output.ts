@@ -56,7 +56,7 @@ export function lastChunks(job: JobRecord, output: Completion['output']): Chunk[
 export const outputWrites = ({ organisationId, id, outputBytes }: JobRecord, chunks: readonly Chunk[]) =>
   chunks.length === 0 ? [] : [create(keys.output(organisationId, id, outputBytes), toItem(chunks))]
 
-export const fieldsAfter = ({ nextSeq }: JobRecord, chunks: readonly Chunk[]) =>
+export const outputFieldsAfter = ({ nextSeq }: JobRecord, chunks: readonly Chunk[]) =>
   chunks.length === 0 ? {} : { nextSeq: nextSeq + 1, outputBytes: endOf(chunks) }
 
 export const endOf = (chunks: readonly Chunk[]): number => {
@@ -68,7 +68,7 @@ function appendWrites(job: JobRecord, { seq, leaseId }: OutputReport, chunks: Ch
   const { organisationId, id } = job
   const isNext = seq === 0 ? ({ absent: true } as const) : { is: seq }
   const set = {
-    ...fieldsAfter(job, chunks),
+    ...outputFieldsAfter(job, chunks),
     leaseRenewedAtMs: now(),
     outputPaidAtMs: nextPaidAtMs(job, chunks),
   }

@@ -136,7 +136,7 @@ export async function labelsBetween(
 export const matchesText = (selector: string | undefined, labels: Labels = {}): boolean =>
   selector === undefined || matchesSelector(parseSelector(selector), labels)
 
-export function describeLabels(change: LabelChange): string {
+export function describeLabelChange(change: LabelChange): string {
   const texts = Object.entries(change).map(([key, value]) => (value === null ? `-${key}` : `${key}=${value}`))
   const text = texts.join(', ')
   return text.length <= maxDescriptionLength ? text : `${text.slice(0, maxDescriptionLength)}…`

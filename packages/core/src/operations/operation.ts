@@ -134,7 +134,7 @@ export interface OperationEnd {
 
 /** The first write fails if the lease is lost. */
 export function finishChange(operation: OperationRecord, { status, outcome }: OperationEnd): OperationChange {
-  const statusReason = status === 'Failed' ? reasonOf(operation) : undefined
+  const statusReason = status === 'Failed' ? failureReasonOf(operation) : undefined
   const set = {
     status,
     statusReason,
@@ -153,7 +153,7 @@ export function finishChange(operation: OperationRecord, { status, outcome }: Op
   }
 }
 
-const reasonOf = ({ type }: OperationRecord) =>
+const failureReasonOf = ({ type }: OperationRecord) =>
   type === 'ModuleInstall' || type === 'ModuleUninstall'
     ? ('module_operation_failed' as const)
     : ('update_failed' as const)

@@ -133,7 +133,7 @@ function measureLag(oldestRecord: OutboxRecord | undefined): void {
   if (oldestRecord !== undefined) recordMetric('OutboxLag', (now() - oldestRecord.atMs) / 1000)
 }
 
-/** Each event creates notifications and deliveries, so their number per transaction is limited. */
+/** Each event can create notifications and deliveries, so the number of events per transaction is limited. */
 function limitEvents(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
   let eventCount = 0
   const end = records.findIndex((record) => (eventCount += record.events.length) > maxEvents)

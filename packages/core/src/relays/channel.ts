@@ -70,7 +70,7 @@ export const ChannelEvent = z.object({
 })
 export type ChannelEvent = z.infer<typeof ChannelEvent>
 
-export async function channelEvent(event: ChannelEvent): Promise<void> {
+export async function handleChannelEvent(event: ChannelEvent): Promise<void> {
   const { clientId, sessionIdentifier: session, versionNumber: version, timestamp: atMs } = event
   const relayId = relayIdIn(clientId)
   if (relayId === undefined) return

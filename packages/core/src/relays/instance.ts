@@ -13,7 +13,7 @@ const maxFormerInstances = 5
 const twoIntervalsMs = 2 * config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
 /** An id that returns after a longer time is not reported, because two running relays alternate much faster. */
 const windowMs = Math.max(3_600_000, twoIntervalsMs)
-/** Each running relay sends a heartbeat within this time. */
+/** The oldest instance is kept for this time, in which each running relay sends a heartbeat. */
 const oldestKeptMs = Math.max(600_000, twoIntervalsMs)
 const reportIntervalMs = 3_600_000
 

@@ -121,7 +121,7 @@ async function start(caller: Caller, { target, clusterIds, release, ...limits }:
   return response
 }
 
-/** For more clusters, it takes fewer requests to read the labels of all clusters between the first and the last one. */
+/** For more clusters than this, reading the labels of all between the first and the last one takes fewer requests. */
 const lookupLimit = 1000
 
 /** The labels may be outdated, but a relay that already has the version reports it. */

@@ -135,7 +135,7 @@ export async function fetchFunction({ repository, document }: Release, functionN
     try {
       return await registryClientFor(source.registry).blob(source.repository, descriptor, descriptor.size)
     } catch (error) {
-      throw isBroken(error) ? notAvailableError(version, error.message) : error
+      throw isContentError(error) ? notAvailableError(version, error.message) : error
     }
   })
 }
@@ -185,13 +185,13 @@ export async function readRelease(
   try {
     return await read(client, repository, reference)
   } catch (error) {
-    if (!isBroken(error)) throw error
+    if (!isContentError(error)) throw error
     return rejection(error.message)
   }
 }
 
 /** The content is invalid or missing, so a retry would not help. */
-export const isBroken = (error: unknown): error is RegistryError =>
+export const isContentError = (error: unknown): error is RegistryError =>
   error instanceof RegistryError && ['invalid', 'not_found', 'too_large'].includes(error.problem)
 
 async function read(client: RegistryClient, repository: string, reference: string): Promise<Release | RejectedRelease> {

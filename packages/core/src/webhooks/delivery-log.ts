@@ -22,7 +22,7 @@ import { indexedKeys } from '../db/index-page.ts'
 import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { currentTraceId } from '../log.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
-import { clearBackOff, findWebhook, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
+import { backOffEnd, findWebhook, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
 /** Lists the newest 1,000 deliveries. */
 export const list = (caller: Caller, webhookId: string, query: PageQuery) =>
@@ -90,7 +90,7 @@ async function send(
   const { organisationId, webhookId } = record
   const response = deliveryView(record)
   await commit(caller, {
-    writes: [orThrow(wakeWrite(webhook, clearBackOff), 'webhook_not_found'), ...writes],
+    writes: [orThrow(wakeWrite(webhook, backOffEnd), 'webhook_not_found'), ...writes],
     response,
     audit: { action, resource: webhookId, detail: record.id },
   })

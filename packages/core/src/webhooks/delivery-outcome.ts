@@ -13,7 +13,7 @@ import {
   withAttempt,
 } from './delivery-record.ts'
 import { jitter } from '../id.ts'
-import { resetFailures, originOf, type WebhookRecord } from './record.ts'
+import { failureReset, originOf, type WebhookRecord } from './record.ts'
 
 /** The pauses before the seven retries, which take about a day in total. */
 export const retrySeconds: readonly number[] = [10, 60, 300, 1800, 7200, 28_800, 46_800]
@@ -41,7 +41,7 @@ export const recordAttempt = (webhook: WebhookRecord, delivery: DeliveryRecord, 
 async function recordSuccess(webhook: WebhookRecord, delivery: DeliveryRecord, attempt: Attempt): Promise<boolean> {
   const failure = await transact([
     ...updateWrites(delivery, attempt, { status: 'Delivered' }),
-    ...(webhook.failures > 0 ? [leasedPatch(webhook, resetFailures)] : []),
+    ...(webhook.failures > 0 ? [leasedPatch(webhook, failureReset)] : []),
   ])
   // The first write fails if a redelivery was requested concurrently, so the event is delivered once more.
   return failure === undefined || failure.index === 0

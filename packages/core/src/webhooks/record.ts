@@ -24,7 +24,7 @@ const StoredWebhook = z.object({
   createdBy: z.string(),
   /** Set if the platform disabled the webhook after failures. */
   disabledAtMs: z.number().optional(),
-  /** The number of failed attempts since the last success or `resetFailures`. */
+  /** The number of failed attempts since the last success or `failureReset`. */
   failures: z.number().default(0),
   /** The number of failed attempts since the receiver last responded with success or a permanent rejection. */
   outages: z.number().default(0),
@@ -90,7 +90,7 @@ export const wakeWrite = (
     condition,
   )
 
-export const resetFailures = { set: { failures: 0 }, remove: ['backOffUntilMs', 'outages'] } as const
+export const failureReset = { set: { failures: 0 }, remove: ['backOffUntilMs', 'outages'] } as const
 
 /** Ends the back-off, because a user requested an attempt. */
-export const clearBackOff = { remove: ['backOffUntilMs'] } as const
+export const backOffEnd = { remove: ['backOffUntilMs'] } as const

@@ -20,7 +20,7 @@ import { quotaOf, quotaReachedError } from '../accounts/quota.ts'
 import {
   originOf,
   parseWebhook,
-  resetFailures,
+  failureReset,
   unexpiredSecrets,
   wakeWrite,
   type WebhookRecord,
@@ -98,8 +98,8 @@ export async function change(caller: Caller, webhookId: string, change: WebhookC
   }
   const write = isReset
     ? wakeWrite(record, {
-        set: { ...fields.set, ...resetFailures.set },
-        remove: [...fields.remove, ...resetFailures.remove, 'disabledAtMs'],
+        set: { ...fields.set, ...failureReset.set },
+        remove: [...fields.remove, ...failureReset.remove, 'disabledAtMs'],
       })
     : table.patch(keys.webhook(record.organisationId, record.id), fields)
   await commit(caller, {

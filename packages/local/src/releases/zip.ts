@@ -19,7 +19,7 @@ export function unpack(zip: Uint8Array): Files {
     fileCount += 1
     if (totalBytes > maxBytes || fileCount > maxFiles)
       throw invalidZipError(`it has more than ${maxBytes} bytes or ${maxFiles} files`)
-    if (!isInside(name))
+    if (!isSafePath(name))
       throw invalidZipError(`it has a path outside its folder: ${JSON.stringify(name.slice(0, 100))}`)
     return !name.endsWith('/')
   }
@@ -37,7 +37,7 @@ function unzip(zip: Uint8Array, filter: NonNullable<Parameters<typeof unzipSync>
 }
 
 /** Rejects backslashes, colons, control characters, and empty or dot segments on every operating system. */
-const isInside = (name: string): boolean =>
+const isSafePath = (name: string): boolean =>
   // oxlint-disable-next-line no-control-regex -- the pattern must match control characters
   !/[\\:\u0000-\u001f]/.test(name) &&
   name

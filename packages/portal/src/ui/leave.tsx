@@ -37,7 +37,7 @@ const Question = ({ onAnswer }: { onAnswer: (isDiscarded: boolean) => void }) =>
   </Modal>
 )
 
-/** The question of `mayLeave`. Render it once. */
+/** Shows the question of `mayLeave`. Render it once. */
 export const LeaveQuestion = () => question.useContent()
 
 let isUnloading = false

@@ -47,7 +47,7 @@ const narrowRem = 40
 const gapRem = 1
 const marginRem = 1.5
 
-// Returns the minimum width of all columns and gaps, in rem.
+// Returns the minimum width of a row in rem: all columns, the gaps between them and the side margins.
 const minWidthRem = (columns: readonly { width: string }[]): number =>
   columns.reduce((sum, { width }) => sum + gapRem + Number(/[\d.]+(?=rem)/.exec(width)?.[0] ?? 0), marginRem - gapRem)
 

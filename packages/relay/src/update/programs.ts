@@ -158,8 +158,8 @@ export class Programs {
 export function isSigned(file: Buffer, signature: string): boolean {
   if (releaseKeyPem === undefined) return false
   const key = createPublicKey(releaseKeyPem)
-  const hash = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
-  return verify(hash, file, key, Buffer.from(signature, 'base64'))
+  const hashAlgorithm = key.asymmetricKeyType === 'ed25519' ? null : 'sha256'
+  return verify(hashAlgorithm, file, key, Buffer.from(signature, 'base64'))
 }
 
 const programOf = ({ id, version, sha256, signature }: Program): Program => ({ id, version, sha256, signature })

@@ -71,8 +71,8 @@ async function redeploy(runtime: ModuleRuntime, record: ServingModule): Promise<
  */
 export async function logReload(runtime: ModuleRuntime, { release, deployment }: ServingModule): Promise<void> {
   const request = { method: 'GET', path: '/describe', limitMs: describeLimitMs, schema: InstanceDescription } as const
-  const description = await callControl(runtime, deployment, request)
-  if (description.isDone) logSlotWarning(description.body, release.manifest)
+  const response = await callControl(runtime, deployment, request)
+  if (response.isDone) logSlotWarning(response.body, release.manifest)
 }
 
 /** Runs the hooks of a deployed module that was never started, because the process that deployed it was terminated. */

@@ -99,7 +99,7 @@ export async function runContainer(
     // runc looks for helper programs; the module's variables are in the configuration.
     env: { PATH: systemPath },
     cwd: folder,
-    cleanUp: [...runc, 'delete', '--force', options.name],
+    cleanUpArgs: [...runc, 'delete', '--force', options.name],
     // The configuration contains the token, so it is deleted as soon as the module has started.
     onListening: () => rm(configurationPath),
   }

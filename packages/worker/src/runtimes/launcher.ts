@@ -29,7 +29,7 @@ export interface Command {
   /** User and group of the process; those of the platform by default. */
   userId?: number
   /** A command that stops remaining processes of the instance. It may fail if there are none. */
-  cleanUp?: readonly string[]
+  cleanUpArgs?: readonly string[]
   /** Removes files that only the start needs. It is called once the instance listens. */
   onListening?: () => Promise<void>
 }

@@ -29,8 +29,8 @@ const cleanUpMs = 20_000
  * killed. The watchdog then cleans up and kills the group. The command replaces the shell that started both, so that it
  * receives signals.
  */
-export function spawnWithWatchdog({ args, env, cwd, userId, cleanUp = [] }: Command): WatchdogChild {
-  const commands = [...(cleanUp.length > 0 ? [cleanUp.map(quote).join(' ')] : []), 'kill -KILL 0']
+export function spawnWithWatchdog({ args, env, cwd, userId, cleanUpArgs = [] }: Command): WatchdogChild {
+  const commands = [...(cleanUpArgs.length > 0 ? [cleanUpArgs.map(quote).join(' ')] : []), 'kill -KILL 0']
   const watchdog = `(read -r line <&3; ${commands.join('; ')}) >/dev/null 2>&1 &`
   // Shells set these variables; the command must receive only its own environment.
   const script = `ulimit -c 0; ${watchdog} unset PWD OLDPWD SHLVL; exec "$@" 3<&-`
@@ -41,12 +41,12 @@ export function spawnWithWatchdog({ args, env, cwd, userId, cleanUp = [] }: Comm
     ...(userId !== undefined && { uid: userId, gid: userId }),
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  return watch(child, cleanUp)
+  return watch(child, cleanUpArgs)
 }
 
 const quote = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
+function watch(child: ChildProcess, cleanUpArgs: readonly string[]): WatchdogChild {
   const exited = new Promise<string>((resolve) => {
     child.on('exit', (code, name) =>
       resolve(name === null ? `The process ended with exit code ${code}.` : `The process was ended by ${name}.`),
@@ -79,7 +79,7 @@ function watch(child: ChildProcess, cleanUp: readonly string[]): WatchdogChild {
     await exited
     watchdogPipe.end()
     // The watchdog does the same, unless it was killed itself.
-    await runCleanUp(cleanUp)
+    await runCleanUp(cleanUpArgs)
     await closed
   }
   const cleanedUp = clean()

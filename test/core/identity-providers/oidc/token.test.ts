@@ -157,19 +157,19 @@ test('rejects the ID token of another sign-in', async () => {
 test('reloads keys for an unknown key id, and all metadata after five minutes', async () => {
   const issuer = newIssuer()
   const provider = await newProvider(issuer.url)
-  const requests = () => [issuer.countRequests('/jwks'), issuer.countRequests('/.well-known/openid-configuration')]
+  const requestCounts = () => [issuer.countRequests('/jwks'), issuer.countRequests('/.well-known/openid-configuration')]
   for (let count = 0; count < 3; count++) expect(await signInWith(issuer, provider)).toEqual(acceptedResult)
-  expect(requests()).toEqual([1, 1])
+  expect(requestCounts()).toEqual([1, 1])
   const revokedKey = issuer.key
   issuer.key = signingKey()
   issuer.keys = [issuer.key.wire]
   shiftClock(11_000)
   expect(await signInWith(issuer, provider)).toEqual(acceptedResult)
-  expect(requests()).toEqual([2, 1])
+  expect(requestCounts()).toEqual([2, 1])
   shiftClock(300_001)
   expect(await signInWith(issuer, provider, undefined, (claims) => signed(claims, revokedKey))).toEqual(rejectedResult)
   expect(await signInWith(issuer, provider)).toEqual(acceptedResult)
-  expect(requests()).toEqual([3, 2])
+  expect(requestCounts()).toEqual([3, 2])
 })
 
 test('reloads keys for unknown key ids at most every ten seconds', async () => {

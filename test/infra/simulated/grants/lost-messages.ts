@@ -99,13 +99,13 @@ export async function sweepOrphanedSecrets({ simulator, tick }: Environment): Pr
   const Name = `${environment?.['PLAT_SECRET_IDENTITY_PREFIX']}/${crypto.randomUUID()}`
   using clients = new DisposableStack()
   const destroy = (client: { destroy: () => void }) => client.destroy()
-  const secrets = clients.adopt(new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)), destroy)
-  const table = clients.adopt(new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)), destroy)
-  await secrets.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
+  const secretsClient = clients.adopt(new SecretsManagerClient(clientSettings(secretsUrl, accessKeyId)), destroy)
+  const tableClient = clients.adopt(new DynamoDBClient(clientSettings(dynamoDbUrl, accessKeyId)), destroy)
+  await secretsClient.send(new CreateSecretCommand({ Name, SecretString: '{}' }))
   const Item = { ...keys.orphanedSecret(Name), name: Name, ...keys.dueIndexKeys(Name, Date.now()) }
-  await table.send(new PutCommand({ TableName: environment?.['PLAT_TABLE'], Item }))
+  await tableClient.send(new PutCommand({ TableName: environment?.['PLAT_TABLE'], Item }))
   await sweepUntil({ tick }, 'the secret to be deleted', async () => {
-    const { SecretList = [] } = await secrets.send(new ListSecretsCommand({ MaxResults: 100 }))
+    const { SecretList = [] } = await secretsClient.send(new ListSecretsCommand({ MaxResults: 100 }))
     return SecretList.every((secret) => secret.Name !== Name)
   })
 }

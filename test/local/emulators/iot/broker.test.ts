@@ -85,10 +85,10 @@ test.each<[string, BrokerOptions['authorize'], 4 | 5, number]>([
   expect(server.events).toEqual([])
 })
 
-const publish = { cmd: 'publish', topic: 'one', payload: 'x', qos: 0, dup: false, retain: false } as const
+const publishPacket = { cmd: 'publish', topic: 'one', payload: 'x', qos: 0, dup: false, retain: false } as const
 
 test.each<[string, string, (client: MqttClient) => void]>([
-  ['publishes', 'FORBIDDEN_ACCESS', ({ send }) => send(publish)],
+  ['publishes', 'FORBIDDEN_ACCESS', ({ send }) => send(publishPacket)],
   ['sends text', 'CLIENT_ERROR', ({ socket }) => socket.send('text')],
   ['sends garbage', 'CLIENT_ERROR', ({ socket }) => socket.send(Buffer.alloc(100, 0xff))],
   ['connects again', 'CLIENT_ERROR', (client) => void client.connect('one')],

@@ -38,7 +38,7 @@ function checkEntry(bytes: Buffer, operation: BerElement): void {
 const pagedResultsOid = '1.2.840.113556.1.4.319'
 
 /** Returns the control of paged results, rebuilt from its size and cookie, or an empty buffer. */
-function pagedResultsOf(bytes: Buffer, range: Pick<BerElement, 'from' | 'to'>): Buffer {
+function pagedResultsControlOf(bytes: Buffer, range: Pick<BerElement, 'from' | 'to'>): Buffer {
   const [controls] = range.from < range.to ? childrenOf(bytes, range, [tags.controls]) : []
   for (const control of controls === undefined ? [] : childrenOf(bytes, controls, [tags.sequence])) {
     const oid = elementAt(bytes, control.from)
@@ -77,7 +77,7 @@ function sanitise(bytes: Buffer, message: BerElement): Buffer | undefined {
     throw new MalformedResponse('unsolicited operation')
   }
   const isSearch = operation.tag === operations.searchDone
-  const controls = isSearch ? pagedResultsOf(bytes, { from: operation.to, to: message.to }) : undefined
+  const controls = isSearch ? pagedResultsControlOf(bytes, { from: operation.to, to: message.to }) : undefined
   return rebuild(resultOf(bytes, operation).content, controls)
 }
 

@@ -58,7 +58,7 @@ function checkEndpoints({ metadata }: CachedIssuer): void {
   if (isCodeUnsupported) throw new InvalidResponse('The issuer does not offer the authorization code flow.')
 }
 
-const keyTypes: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' }
+const keyTypeByPrefix: Readonly<Record<string, string>> = { RS: 'RSA', PS: 'RSA', ES: 'EC', Ed: 'OKP' }
 const acceptedPattern = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 const rejectedPattern = /^(?:HS(?:256|384|512)|none)$/
 
@@ -104,7 +104,7 @@ async function checkKeys(issuer: CachedIssuer): Promise<void> {
     redirect: 'manual',
   })
   const { keys } = KeySet.parse(await response.json())
-  const types = algorithmsOf(issuer, acceptedPattern).map((name) => keyTypes[name.slice(0, 2)])
+  const types = algorithmsOf(issuer, acceptedPattern).map((name) => keyTypeByPrefix[name.slice(0, 2)])
   const isUsable = keys.some(({ kty, use = 'sig' }) => types.includes(kty) && use === 'sig')
   if (!isUsable) throw new InvalidResponse('The issuer publishes no key for an accepted algorithm.')
 }

@@ -99,8 +99,8 @@ function AuditTrail() {
   )
 }
 
-const isSignIn = ({ action }: Entry): boolean => action === 'session.open' || action === 'session.close'
-const isOfSameRun = (entry: Entry, newerEntry: Entry): boolean => isSignIn(entry) && isSignIn(newerEntry)
+const isSessionEntry = ({ action }: Entry): boolean => action === 'session.open' || action === 'session.close'
+const isOfSameRun = (entry: Entry, newerEntry: Entry): boolean => isSessionEntry(entry) && isSessionEntry(newerEntry)
 
 function AuditActions() {
   const mayAdd = useHasPermission('platform:admin')

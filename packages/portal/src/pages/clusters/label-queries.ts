@@ -7,7 +7,7 @@ import { fetchExistingIds, sitesQuery } from './cluster-queries.ts'
 import type { KnownLabel } from './selector-completions.ts'
 import { noClusters } from './cluster-filter.ts'
 
-/** Key prefix of all counted targets. */
+/** Prefix of the keys of all queries that count the clusters of a target. */
 const targetsKey = ['targets']
 
 export type Labels = Schemas['ClusterSummary']['labels']

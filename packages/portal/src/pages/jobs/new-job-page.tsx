@@ -99,7 +99,7 @@ function draftOf({ payload }: Schemas['Job']): Draft {
 }
 
 interface JobFormProps {
-  /** The earlier job or the example with the initial values. */
+  /** Id of the earlier job, or name of the example, that provides the initial values. */
   from?: string
   draft: Draft
   target: TargetInput

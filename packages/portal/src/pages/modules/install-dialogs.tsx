@@ -6,7 +6,7 @@ import { refreshModules } from '../../api/query.ts'
 import { CancelButton, Dialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form, type FormValues } from '../../ui/form.tsx'
-import { EventChoices, setEvents } from './module-events.tsx'
+import { EventChoices, saveAllowedEvents } from './module-events.tsx'
 import styles from './modules.module.css'
 import { installedQuery, type ModuleEntry } from './use-modules.ts'
 import { VerifiedBadge } from './verified-badge.tsx'
@@ -36,7 +36,7 @@ export function InstallDialog({
     const { jobId, events } = await unwrap(call)
     const accepted = allowed.filter((type) => events.includes(type))
     // An empty list is also sent, because otherwise an earlier decision would apply to the reinstalled module.
-    if (mayAllow && events.length > 0 && installed === undefined) await setEvents(id, accepted)
+    if (mayAllow && events.length > 0 && installed === undefined) await saveAllowedEvents(id, accepted)
     void refreshModules()
     onClose()
     onStarted(jobId)
@@ -105,7 +105,7 @@ export function ImageDialog({ isOpen, onClose, onStarted }: ImageDialogProps) {
     const isUpgrade = modules?.items.some(({ id }) => id === installation.moduleId) === true
     if (!mayAllow || installation.events.length === 0 || isUpgrade) return finish(installation)
     // Resets an earlier decision, which would apply to the reinstalled module if the user closed the dialog.
-    await setEvents(installation.moduleId, [])
+    await saveAllowedEvents(installation.moduleId, [])
     setAccepted(installation)
   }
   if (accepted) return <EventsDialog accepted={accepted} onClose={() => finish(accepted)} />
@@ -150,7 +150,7 @@ interface EventsDialogProps {
 function EventsDialog({ accepted: { moduleId, events }, onClose }: EventsDialogProps) {
   const [allowed, setAllowed] = useState<string[]>([])
   const save = async () => {
-    if (allowed.length > 0) await setEvents(moduleId, allowed)
+    if (allowed.length > 0) await saveAllowedEvents(moduleId, allowed)
     onClose()
   }
   return (

@@ -9,7 +9,7 @@ import styles from './modules.module.css'
 import { organisationModulesQuery } from './use-modules.ts'
 
 /** Allows the module to receive these events of the user's organisation and no others. */
-export async function setEvents(id: string, events: readonly string[]): Promise<void> {
+export async function saveAllowedEvents(id: string, events: readonly string[]): Promise<void> {
   try {
     const body = events.length > 0 ? { enabled: true, events: [...events] } : { enabled: false }
     await unwrap(api.PUT('/api/v1/organisation/modules/{id}', { params: { path: { id } }, body }))
@@ -41,7 +41,7 @@ export function ModuleEvents({ moduleId, declared }: { moduleId: string; declare
   const { data } = useQuery(organisationModulesQuery)
   const module = data?.items.find(({ id }) => id === moduleId)
   const allowed = module?.enabled ? module.events : []
-  const decide = (isEnabled: boolean) => setEvents(moduleId, isEnabled ? declared : [])
+  const decide = (isEnabled: boolean) => saveAllowedEvents(moduleId, isEnabled ? declared : [])
   if (declared.length === 0) return null
   return (
     <section className={styles['part']} aria-label="Events">

@@ -2,7 +2,7 @@ import { api, unwrap, expectNoBody } from '../../api/client.ts'
 import { ApiError, isApiError, withMessage } from '../../api/api-error.ts'
 import { type SetupForm, toRequest } from './setup-form.ts'
 
-// A rejected request changes nothing and does not consume the token.
+// A rejected request changes nothing and leaves the token valid, so incomplete requests are safe as checks.
 
 const send = (body: SetupForm) => api.POST('/api/v1/setup/complete', { body })
 

@@ -14,7 +14,7 @@ const resources = [
   ['activeJobs', 'Queued and running jobs', 10_000_000],
 ] as const
 
-export function Usage({ onClose }: { onClose: () => void }) {
+export function UsageDialog({ onClose }: { onClose: () => void }) {
   const query = useQuery({
     queryKey: ['organisation-usage'],
     queryFn: () => unwrap(api.GET('/api/v1/organisation/usage')),

@@ -13,7 +13,7 @@ import { EmptyState } from '../../ui/state.tsx'
 import { Time } from '../../ui/time.tsx'
 import { pageSize } from '../../ui/use-pages.ts'
 import type { VirtualColumn } from '../../ui/virtual-table.tsx'
-import { Usage } from './quotas.tsx'
+import { UsageDialog } from './quotas.tsx'
 import { OrganisationSettings } from './organisation-settings.tsx'
 import { UserActions } from './user-actions.tsx'
 import { CreateUser, EditUser } from './user-dialogs.tsx'
@@ -64,7 +64,7 @@ function UserList() {
     >
       <UserTable onEdit={edit} />
       {isShowingSettings && <OrganisationSettings onClose={() => setIsShowingSettings(false)} />}
-      {isShowingUsage && <Usage onClose={() => setIsShowingUsage(false)} />}
+      {isShowingUsage && <UsageDialog onClose={() => setIsShowingUsage(false)} />}
       {isCreating && <CreateUser onClose={() => setIsCreating(false)} />}
       {user !== undefined && <EditUser id={user} onClose={() => edit()} />}
     </Page>

@@ -1,7 +1,7 @@
 import { type Deployment } from '@platform/core/modules/record'
 import * as z from 'zod'
 import { type ModuleResponse, type ModuleRequest, type ModuleClient } from '../../runtimes/port.ts'
-import { controlPath, graceHeader, type PublishedEvent } from '@platform/modules/protocol'
+import { controlPath, timeoutHeader, type PublishedEvent } from '@platform/modules/protocol'
 import { publishedIn } from './published.ts'
 
 /** The response of an instance, or the reason why it is unusable. Module errors become results, never exceptions. */
@@ -34,7 +34,7 @@ export async function callControl<Body>(
   const response = await responseTo(runtime, deployment, limitMs + marginMs, {
     method,
     path: `${controlPath}${path}`,
-    headers: { [graceHeader]: String(limitMs), ...(body && { 'content-type': 'application/json' }) },
+    headers: { [timeoutHeader]: String(limitMs), ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: Buffer.from(JSON.stringify(body)) }),
   })
   if (typeof response === 'string') return { isDone: false, message: response, published: [] }

@@ -42,7 +42,7 @@ const problemByErrorType: Readonly<Record<string, RuntimeErrorKind>> = {
   'Runtime.InvalidEntrypoint': 'init_failed',
   'Runtime.InvalidWorkingDir': 'init_failed',
   'Runtime.ImportModuleError': 'init_failed',
-  // The module SDK reports this if a module cannot initialize; an exit without an error is a crash.
+  // The module SDK reports this if a module cannot initialise; an exit without an error is a crash.
   'PLAT-MOD-5004': 'init_failed',
 }
 
