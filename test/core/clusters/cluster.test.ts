@@ -36,6 +36,7 @@ import {
   requestErrorCode,
 } from '../../support/fixtures.ts'
 import { isLong } from '../../support/long.ts'
+import { onStoreCall } from '../../support/store-calls.ts'
 import { storeClusters } from '../support/batches.ts'
 import { dispatchedJob, runJob, scriptJob } from '../support/jobs.ts'
 import {
@@ -80,6 +81,18 @@ test.runIf(isLong)(
     expect(await Cluster.list(caller, query)).toMatchObject({ searchedAll: false })
   },
 )
+
+test('the total of a list includes a cluster that is registered while the list is read', async () => {
+  const caller = await newCaller()
+  await register(caller, 'one')
+  let registration: Promise<string> | undefined
+  using _ = onStoreCall({
+    before: async ({ command }) => {
+      if (command === 'QueryCommand' && registration === undefined) await (registration = register(caller, 'two'))
+    },
+  })
+  expect(await namesOf(caller, {})).toEqual([['two', 'one'], 2])
+})
 
 test('searches parts of names case-insensitively, together with other filters', async () => {
   const caller = await newCaller()

@@ -68,7 +68,10 @@ export async function retryOnConflict<Result>(attempt: () => Promise<Result | un
 export async function readPage(list: OffsetList, page: Page) {
   const { total, ranks } = parseHead(await get(list.head, { mayBeStale: true }))
   const records = await recordsFrom(list, ranks, page)
-  return { ...firstOf(records, page.pageSize, ({ sk }) => String(sk)), totalCount: total }
+  const offset = page.before === undefined && records.length > 0 ? (page.page - 1) * page.pageSize : 0
+  // The head may be older than the records.
+  const totalCount = Math.max(total, offset + records.length)
+  return { ...firstOf(records, page.pageSize, ({ sk }) => String(sk)), totalCount }
 }
 
 /** Reads one record more than the page has, to see whether others follow. */
