@@ -9,6 +9,7 @@ import * as Webhook from '@platform/core/webhooks/webhook'
 import { webhookProjection } from '@platform/core/webhooks/projection'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { vi } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
 import { type ReceivedRequest, type Receiver } from './receivers.ts'
 import { messagesSentBy } from './messages.ts'
 
@@ -26,8 +27,16 @@ export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.de
   }
 }
 
+export async function commitEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
+  for (const event of events) {
+    // Ids of one millisecond have no order.
+    advanceClock(1)
+    await commit(caller, { writes: [], events: [event] })
+  }
+}
+
 export async function publishEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
-  for (const event of events) await commit(caller, { writes: [], events: [event] })
+  await commitEvents(caller, ...events)
   await runProjections(caller.organisationId, [webhookProjection])
 }
 
