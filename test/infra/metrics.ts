@@ -3,9 +3,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { functionNames } from '@platform/core/updates/function-names'
-import { inject } from 'vitest'
 import * as z from 'zod'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
+import { deployment } from '../support/components.ts'
 
 export interface ShownMetric {
   namespace: string
@@ -43,7 +43,7 @@ export const programs = async (): Promise<Map<string, string>> =>
   new Map(await Promise.all(functionNames.map(async (name) => [name, await programOf(name)] as const)))
 
 async function programOf(name: string): Promise<string> {
-  const folder = join(inject('functionsDir'), name)
+  const folder = join((await deployment()).functionsDir, name)
   const files = (await readdir(folder)).filter((file) => file.endsWith('.mjs'))
   return (await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
 }

@@ -1,12 +1,11 @@
 import { type Task, tasks } from '@platform/contract/task'
 import { functionNames } from '@platform/core/updates/function-names'
-import { inject } from 'vitest'
 import { functionsOf } from '../simulator/graph/functions.ts'
 import { type Graph, ofType } from '../simulator/graph/graph.ts'
+import { deployment } from '../support/components.ts'
 import { graphOf } from '../support/graphs.ts'
 
-export const dev = inject('dev')
-export const production = inject('production')
+export const { dev, production } = await deployment()
 
 export const deployedFunctions = functionsOf(production, functionNames)
 

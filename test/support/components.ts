@@ -1,33 +1,51 @@
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { stop } from 'esbuild'
-import type { TestProject } from 'vitest/node'
+import { writeFunctions } from '../../scripts/deploy/build.ts'
 import { installComponents } from '../simulator/graph/components.ts'
 import { type Graph } from '../simulator/graph/graph.ts'
-import { writeFunctions } from '../../scripts/deploy/build.ts'
 import { deployedFunctions } from './build-cache.ts'
 import { graphOf } from './graphs.ts'
+import { startServer } from './http-server.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    dev: Graph
-    production: Graph
-    functionsDir: string
-  }
+interface Deployment {
+  dev: Graph
+  production: Graph
+  functionsDir: string
 }
 
-export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  await installComponents()
+const urlVariable = 'PLAT_TEST_DEPLOYMENT'
+
+/** Builds the deployment once for all test files of a run, while tests that do not need it already run. */
+export async function setup(): Promise<() => Promise<void>> {
   await using parts = new AsyncDisposableStack()
-  const functionsDir = join(parts.use(await temporaryFolder()).path, 'functions')
+  const folder = parts.use(await temporaryFolder())
+  const reply = build(join(folder.path, 'functions')).then(
+    (deployment) => ({ status: 200, body: JSON.stringify(deployment) }),
+    (error: unknown) => ({ status: 500, body: inspect(error) }),
+  )
+  parts.defer(async () => void (await reply))
+  const server = parts.use(await startServer(() => reply))
+  process.env[urlVariable] = server.url
+  const keptParts = parts.move()
+  return () => keptParts.disposeAsync()
+}
+
+async function build(functionsDir: string): Promise<Deployment> {
   const builtFunctions = deployedFunctions()
-  const [dev, production, functions] = await Promise.all([graphOf('dev'), graphOf('production'), builtFunctions])
+  const graphs = installComponents().then(() => Promise.all([graphOf('dev'), graphOf('production')]))
+  const [functions, [dev, production]] = await Promise.all([builtFunctions, graphs])
   // Otherwise the esbuild service keeps its memory until this process exits.
   await stop()
   await writeFunctions(functions, functionsDir)
-  project.provide('dev', dev)
-  project.provide('production', production)
-  project.provide('functionsDir', functionsDir)
-  const keptParts = parts.move()
-  return () => keptParts.disposeAsync()
+  return { dev, production, functionsDir }
+}
+
+/** Waits until the deployment is built. */
+export async function deployment(): Promise<Deployment> {
+  const response = await fetch(process.env[urlVariable] ?? '')
+  if (!response.ok) throw new Error(await response.text())
+  const body: any = await response.json()
+  return body
 }

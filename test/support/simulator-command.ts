@@ -1,5 +1,5 @@
-import { inject } from 'vitest'
 import { projectDir, readState, type State } from '../simulator/state.ts'
+import { deployment } from './components.ts'
 import { readProcesses } from './local-runtime.ts'
 import { ownEnvironment } from './platform.ts'
 import { Program } from './program.ts'
@@ -12,16 +12,17 @@ interface Ending {
 
 export class SimulatorCommand implements AsyncDisposable {
   readonly folder: string
-  readonly functions = inject('functionsDir')
+  readonly functions: string
   readonly #parent: AsyncDisposable
 
-  private constructor(parent: AsyncDisposable & { path: string }) {
+  private constructor(parent: AsyncDisposable & { path: string }, functionsDir: string) {
     this.folder = `${parent.path}/simulator`
+    this.functions = functionsDir
     this.#parent = parent
   }
 
   static async create(): Promise<SimulatorCommand> {
-    return new SimulatorCommand(await temporaryFolder())
+    return new SimulatorCommand(await temporaryFolder(), (await deployment()).functionsDir)
   }
 
   begin(args: readonly string[], settings: Record<string, string> = {}): Program {

@@ -1,6 +1,6 @@
-import { inject } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { connect } from '../conformance/support/platform.ts'
+import { deployment } from './components.ts'
 import { options, setupRequest } from './platform.ts'
 import { type Simulator, startSimulator } from '../simulator/simulator.ts'
 
@@ -20,7 +20,7 @@ export async function startSimulatedPlatform(
       stage: 'dev',
       port: 0,
       environment: { PLAT_LOG_LEVEL: 'warn', ...environment },
-      functionsDir: inject('functionsDir'),
+      functionsDir: (await deployment()).functionsDir,
       hasClocks: false,
       onOutput: (name, text) => lines.push(`${name}: ${text}`),
       log: (message, details) => lines.push(`${message} ${JSON.stringify(details)}`),
