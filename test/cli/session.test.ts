@@ -151,8 +151,9 @@ test('keeps the session if the response to a renewal is lost, also in an earlier
 })
 
 test.for(['a dead process', 'a zombie'])('takes over the lock of %s', async (holder) => {
-  // The shell becomes a program that does not wait for its child.
-  const script = 'sleep 0 & echo $!; exec sleep 60'
+  // The shell becomes a program that does not wait for its child. The child runs until then, because a shell would wait.
+  const child = 'while read -r name </proc/$$/comm && [ "$name" = sh ]; do :; done'
+  const script = `(${child}) & echo $!; exec sleep 60`
   await using parent = new Program('sh', ['-c', script], { cwd: file('contexts'), env: process.env })
   await parent.writes(/\n/)
   const isZombie = async () => (await readFile(`/proc/${Number(parent.text)}/stat`, 'utf8')).includes(') Z ')

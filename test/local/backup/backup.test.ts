@@ -313,7 +313,7 @@ const encryptedBackup = (): Promise<Buffer> =>
     await using folder = await dataFolder()
     await writeFile(join(folder.dataDir, 'random'), randomBytes(300_000))
     await writeBackup(folder.dataDir, folder.file, passphrase)
-    return readFile(folder.file)
+    return await readFile(folder.file)
   })())
 
 const headerBytes = 62
