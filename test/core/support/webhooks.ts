@@ -27,7 +27,7 @@ export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.de
   }
 }
 
-export async function commitEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
+async function commitEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
   for (const event of events) {
     // Ids of one millisecond have no order.
     advanceClock(1)
