@@ -10,7 +10,7 @@ Those that were signed before stay valid until they expire, after fifteen minute
   'access withdrawn': `Access tokens are signed with a new key, and no other key is valid: callers must sign in again or refresh.
 Some threads accept the old keys for up to five minutes. Restart the platform to reject them immediately.`,
   statements: `Job statements are signed with a new key, by every thread within five minutes.
-Relays learn it with their next heartbeat. A relay that was not connected during ten replacements must be enrolled again.`,
+Relays learn it with their next heartbeat. A relay that has missed more than ten replacements must be enrolled again.`,
   'statements withdrawn': `Job statements are signed with a new key that no relay trusts, by every thread within five minutes.
 Enroll every relay again: plat cluster enrollment-token CLUSTER. Until then its jobs stay queued.`,
 }

@@ -27,10 +27,10 @@ Not set up yet? Open the portal. It asks for the initial admin token, which this
 const recordToCreate = (name: string, target: string): string =>
   `To do          create a CNAME record for ${name} that points to ${target}`
 
-/** SST does not know the resources that the platform created itself. */
+/** SST does not know resources that the platform or an operator created outside of the deployment. */
 export const removeSummary = (stage: string): string => `
-The stage ${stage} is removed. Resources of modules and identity providers that still existed, and credentials of registries, are left, because the platform
-created them itself. To delete them, run in this order:
+The stage ${stage} is removed. Resources of modules and identity providers that still existed, and credentials of registries,
+are left, because the deployment did not create them. To delete them, run in this order:
 
   aws lambda list-functions --output text --query "Functions[?starts_with(FunctionName,'platform-${stage}-mod-')].[FunctionName]" |
     xargs -rn1 aws lambda delete-function --function-name

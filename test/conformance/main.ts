@@ -22,8 +22,8 @@ retrieves the token: use the project's folder and the environment of the platfor
   PLAT_TEST_LONG             0: sends only a sample of the malformed requests
   PLAT_WEBHOOK_ALLOW         the platform's value: webhook deliveries are tested if it names a port of this machine
 
-Each run uses unique names and removes the resources that it created. The audit trail and organisations without users
-remain; the next run reuses these organisations.
+Each run uses unique names and removes the resources that it created. The audit trail and the test organisations with
+their administrators remain.
 `
 
 function fail(message: string): never {

@@ -39,12 +39,12 @@ Environment
 
 Exit codes
   0    success
-  1    rejected by the platform or a registry
+  1    rejected by the platform or a registry, or failed
   2    invalid usage, or a module that cannot be built
-  3    not signed in
-  4    no response, or not from the platform
+  3    not signed in, or an unusable context
+  4    no response, status 503, or not from the platform
   125  the job has no exit code; see standard error
-  130  interrupted
+  130  interrupted, or declined
   141  the reader closed the output
   Otherwise plat run, plat job wait and plat batch wait exit with the exit code of the script.`
 

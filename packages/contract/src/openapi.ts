@@ -25,7 +25,7 @@ const securitySchemes = {
     in: 'header',
     name: 'Authorization',
     description:
-      '`Relay <token>`: a JWT that the relay signs with its own Ed25519 key for one request. It is valid once and for at most 60 seconds, and contains the hash of the body. Verified as RFC8725 requires.',
+      '`Relay <token>`: a JWT that the relay signs with its own Ed25519 key for one request. It is valid for at most 60 seconds and contains the hash of the body. `POST /relay/heartbeat` and `POST /relay/goodbye` accept a token once; a repeated request about a job changes nothing. Verified as RFC8725 requires.',
   },
 } as const
 

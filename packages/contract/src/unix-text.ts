@@ -5,8 +5,8 @@ export interface UnixText {
 }
 
 /**
- * Converts CRLF line endings of a script to LF and removes a byte order mark, because interpreters reject both. Keeps a
- * CR that does not end a line, because it may be data.
+ * Converts CRLF line endings of a script to LF and removes a byte order mark, because shells and `#!` lines fail
+ * with them. Keeps a CR that does not end a line, because it may be data.
  */
 export function unixText(originalText: string): UnixText {
   const unmarkedText = originalText.replace(/^\uFEFF+/, '')

@@ -32,9 +32,6 @@ const portalSources = [
   'tsconfig.json',
   'package.json',
 ].map((name) => join(projectDir, 'packages/portal', name))
-const portalContractSources = ['portal-paths', 'selector', 'unix-text', 'user-name'].map((name) =>
-  join(projectDir, `packages/contract/src/${name}.ts`),
-)
 const portalPack = join(projectDir, 'packages/http/src/portal/pack.ts')
 const portalBuilder = join(projectDir, 'scripts/build-portal.ts')
 const lockFile = join(projectDir, 'package-lock.json')
@@ -81,7 +78,7 @@ const assets: readonly Asset[] = [
   },
   {
     file: 'portal.pack',
-    sources: [...portalSources, ...portalContractSources, portalPack, portalBuilder, lockFile],
+    sources: [...portalSources, contract, portalPack, portalBuilder, lockFile],
     build: async (file) => void (await run(process.execPath, [portalBuilder, file])),
   },
 ]

@@ -42,7 +42,7 @@ export interface SelectedCluster {
   name?: string
 }
 
-/** Yields the clusters with their labels, newest first. A query returns 1 MB, about 2,000 clusters. */
+/** Yields the clusters with their labels, newest first. A query returns 1 MB, about 2,400 clusters. */
 async function* eachCluster(organisationId: string, { mayBeStale }: ReadOptions): AsyncGenerator<LabelledCluster> {
   const { pk } = keys.clusterLabels(organisationId, '')
   let after: Item | undefined

@@ -75,7 +75,8 @@ async function respondOrFail(
     return result
   } catch (error) {
     if (!(error instanceof PlatformError) && !response.destroyed) {
-      context.log('a request failed', { method: request.method, url: request.url, traceId, requestId, error })
+      const { method, url } = request
+      context.log('a request failed', { level: 'error', method, url, traceId, requestId, error })
     }
     return errorResponse(toPublicError(error), traceId)
   }
