@@ -43,10 +43,12 @@ function processOf(pid: number): ProcessInfo | undefined {
 
 const isZombie = (state: string): boolean => /^[ZX]/.test(state)
 
+let bootId: string | undefined
+
 function readLinuxProcess(pid: number): ProcessInfo {
-  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
+  bootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   const fields = linuxFields(pid)
-  return { stamp: `${boot} ${fields[19]}`, state: fields[0]! }
+  return { stamp: `${bootId} ${fields[19]}`, state: fields[0]! }
 }
 
 // Returns the fields of `stat` from field 3 on: the state, the parent and the group. Field 22 is the start time. Field

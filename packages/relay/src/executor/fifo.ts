@@ -1,25 +1,24 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, openSync } from 'node:fs'
+import { closeSync, constants, fchownSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Stream } from '../backlog.ts'
 import type { Pipes } from './child.ts'
+import type { ScriptUser } from './user.ts'
 
 /**
- * Named pipes in a folder, for the output of a script. The pipes of Node.js are sockets, and a script cannot open
- * `/dev/stdout` or `/dev/stderr` if they are sockets.
+ * Named pipes for the output of a script. The pipes of Node.js are sockets, and a script cannot open `/dev/stdout` or
+ * `/dev/stderr` if they are sockets.
  */
 export class FifoPair {
   readonly pipes: Pipes
   readonly writers: Record<Stream, number>
-  readonly paths: string[]
 
-  constructor(folder: string) {
-    const paths = { stdout: join(folder, 'stdout'), stderr: join(folder, 'stderr') }
-    execFileSync('mkfifo', ['-m', '600', paths.stdout, paths.stderr], { stdio: 'ignore' })
-    this.paths = Object.values(paths)
-    this.pipes = { stdout: openReader(paths.stdout), stderr: openReader(paths.stderr) }
-    this.writers = { stdout: openSync(paths.stdout, 'w'), stderr: openSync(paths.stderr, 'w') }
+  constructor(folder: string, { isOther, uid, gid }: ScriptUser) {
+    const [stdout, stderr] = [takeFifo(folder), takeFifo(folder)]
+    this.writers = { stdout: stdout.writer, stderr: stderr.writer }
+    this.pipes = { stdout: readerOf(stdout), stderr: readerOf(stderr) }
+    if (isOther) for (const writer of Object.values(this.writers)) fchownSync(writer, uid, gid)
   }
 
   /** Closes the relay's write ends, so that the readers receive end-of-file when the script ends. */
@@ -29,8 +28,31 @@ export class FifoPair {
   }
 }
 
-function openReader(path: string): Socket {
-  // Without O_NONBLOCK, opening would block until there is a writer.
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  return new Socket({ fd: file, readable: true, writable: false })
+type Fifo = Record<'reader' | 'writer', number>
+
+/** Named pipes are created in advance, because each start of `mkfifo` takes a few milliseconds. */
+const fifos: Fifo[] = []
+const fifoCount = 16
+
+function takeFifo(parent: string): Fifo {
+  if (fifos.length === 0) openFifos(parent)
+  return fifos.pop()!
 }
+
+/** The files are removed at once: `/dev/stdout` opens the pipe of a process without its path. */
+function openFifos(parent: string): void {
+  const folder = mkdtempSync(join(parent, 'fifos-'))
+  try {
+    const paths = Array.from({ length: fifoCount }, (_, index) => join(folder, String(index)))
+    execFileSync('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' })
+    for (const path of paths) {
+      // Without O_NONBLOCK, opening would block until there is a writer.
+      const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+      fifos.push({ reader, writer: openSync(path, 'w') })
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const readerOf = ({ reader }: Fifo): Socket => new Socket({ fd: reader, readable: true, writable: false })

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { lchownSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { reportFailedStart, pipeOutput } from './child.ts'
 import { interpreterOf, scriptUmask, scriptVariables } from './environment.ts'
@@ -58,10 +58,9 @@ function start(folder: string, user: ScriptUser, task: Task): RunningScript {
   const workFolder = join(folder, 'work')
   writeFileSync(script, task.script, { mode: 0o700, flag: 'wx' })
   mkdirSync(workFolder, { mode: 0o700 })
-  const fifos = new FifoPair(folder)
-  const ownedPaths = [script, workFolder, ...fifos.paths, folder]
+  const fifos = new FifoPair(dirname(folder), user)
   try {
-    if (user.isOther) for (const path of ownedPaths) lchownSync(path, user.uid, user.gid)
+    if (user.isOther) for (const path of [script, workFolder, folder]) lchownSync(path, user.uid, user.gid)
     const variables = { HOME: user.home, USER: user.name, LOGNAME: user.name, ...scriptVariables(task) }
     const words = [
       ...Object.entries(variables).map(([name, value]) => `${name}=${value}`),

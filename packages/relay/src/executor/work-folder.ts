@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { chmodSync, lstatSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { FatalError } from '../exit-codes.ts'
@@ -37,6 +38,7 @@ export async function clearWorkFolder(parent: string): Promise<void> {
 export async function removeWorkFolder(path: string): Promise<void> {
   try {
     const { uid, gid } = lstatSync(path)
+    if (uid === process.getuid?.() && (await isRemoved(path))) return
     // The content is removed as the script's user, because root would follow links that a remaining process creates.
     const command = ['sh', '-c', 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', 'sh', path]
     const { program, args, options } = startAs({ uid, gid }, '/', command)
@@ -47,3 +49,10 @@ export async function removeWorkFolder(path: string): Promise<void> {
     warn(`The folder ${path} of a script could not be removed: ${messageOf(error)}. Remove it, or restart the relay.`)
   }
 }
+
+/** Without the start of a process. Fails for read-only folders. */
+const isRemoved = (path: string): Promise<boolean> =>
+  rm(path, { recursive: true, force: true }).then(
+    () => true,
+    () => false,
+  )
