@@ -1,10 +1,11 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { type Claim } from '@platform/contract/relay'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isRunning, readWrittenLines } from '../support/script.ts'
@@ -264,4 +265,13 @@ test('a relay killed before it records a process leaves no process, and runs no 
   const [leader = ''] = await readWrittenLines(join(folder.path, 'leader'))
   await waitFor('the end of the process', async () => !(await isRunning(leader)))
   expect(existsSync(trace)).toBe(false)
+})
+
+test('runs scripts with twelve free file descriptors', async () => {
+  await using folder = await temporaryFolder()
+  const program = fileURLToPath(new URL('support/few-descriptors.ts', import.meta.url))
+  const command = ['-c', 'ulimit -n 100; exec "$0" "$@"', process.execPath, program, folder.path]
+  const { stdout } = await promisify(execFile)('sh', command)
+  expect(stdout.trim().split('\n')).toEqual(Array.from({ length: 11 }, (_, index) => `job_${index + 1}`))
+  expect(readdirSync(folder.path)).toEqual([])
 })

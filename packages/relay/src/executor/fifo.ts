@@ -15,10 +15,18 @@ export class FifoPair {
   readonly writers: Record<Stream, number>
 
   constructor(folder: string, { isOther, uid, gid }: ScriptUser) {
-    const [stdout, stderr] = [takeFifo(folder), takeFifo(folder)]
+    const [stdout, stderr] = takeFifos(folder)
     this.writers = { stdout: stdout.writer, stderr: stderr.writer }
+    try {
+      if (isOther) for (const writer of Object.values(this.writers)) fchownSync(writer, uid, gid)
+    } catch (error) {
+      for (const { reader, writer } of [stdout, stderr]) {
+        closeSync(reader)
+        closeSync(writer)
+      }
+      throw error
+    }
     this.pipes = { stdout: readerOf(stdout), stderr: readerOf(stderr) }
-    if (isOther) for (const writer of Object.values(this.writers)) fchownSync(writer, uid, gid)
   }
 
   /** Closes the relay's write ends, so that the readers receive end-of-file when the script ends. */
@@ -30,26 +38,43 @@ export class FifoPair {
 
 type Fifo = Record<'reader' | 'writer', number>
 
-/** Named pipes are created in advance, because each start of `mkfifo` takes a few milliseconds. */
-const fifos: Fifo[] = []
-const fifoCount = 16
+/** Pairs that are opened in advance, because each start of `mkfifo` takes a few milliseconds. */
+const pairs: [Fifo, Fifo][] = []
+const pairCount = 8
 
-function takeFifo(parent: string): Fifo {
-  if (fifos.length === 0) openFifos(parent)
-  return fifos.pop()!
+function takeFifos(parent: string): [Fifo, Fifo] {
+  if (pairs.length === 0) {
+    try {
+      pairs.push(...openPairs(parent, pairCount))
+    } catch {
+      // There may be too few free file descriptors for several pairs.
+      pairs.push(...openPairs(parent, 1))
+    }
+  }
+  return pairs.pop()!
 }
 
 /** The files are removed at once: `/dev/stdout` opens the pipe of a process without its path. */
-function openFifos(parent: string): void {
+function openPairs(parent: string, count: number): [Fifo, Fifo][] {
   const folder = mkdtempSync(join(parent, 'fifos-'))
+  const opened: number[] = []
+  const open = (path: string, flags: number | string): number => {
+    const descriptor = openSync(path, flags)
+    opened.push(descriptor)
+    return descriptor
+  }
+  // Without O_NONBLOCK, opening would block until there is a writer.
+  const openFifo = (path: string): Fifo => ({
+    reader: open(path, constants.O_RDONLY | constants.O_NONBLOCK),
+    writer: open(path, 'w'),
+  })
   try {
-    const paths = Array.from({ length: fifoCount }, (_, index) => join(folder, String(index)))
-    execFileSync('mkfifo', ['-m', '600', ...paths], { stdio: 'ignore' })
-    for (const path of paths) {
-      // Without O_NONBLOCK, opening would block until there is a writer.
-      const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-      fifos.push({ reader, writer: openSync(path, 'w') })
-    }
+    const paths = Array.from({ length: count }, (_, index) => [join(folder, `${index}o`), join(folder, `${index}e`)])
+    execFileSync('mkfifo', ['-m', '600', ...paths.flat()], { stdio: 'ignore' })
+    return paths.map(([stdout = '', stderr = '']) => [openFifo(stdout), openFifo(stderr)])
+  } catch (error) {
+    opened.forEach((descriptor) => closeSync(descriptor))
+    throw error
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

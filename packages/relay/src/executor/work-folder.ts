@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { FatalError } from '../exit-codes.ts'
@@ -37,8 +36,8 @@ export async function clearWorkFolder(parent: string): Promise<void> {
 /** Removes the folder of a script, including read-only content. Warns if the folder cannot be removed. */
 export async function removeWorkFolder(path: string): Promise<void> {
   try {
+    if (removeUnused(path)) return
     const { uid, gid } = lstatSync(path)
-    if (uid === process.getuid?.() && (await isRemoved(path))) return
     // The content is removed as the script's user, because root would follow links that a remaining process creates.
     const command = ['sh', '-c', 'chmod -R u+rwX "$1" 2>/dev/null; rm -rf "$1"', 'sh', path]
     const { program, args, options } = startAs({ uid, gid }, '/', command)
@@ -50,9 +49,14 @@ export async function removeWorkFolder(path: string): Promise<void> {
   }
 }
 
-/** Without the start of a process. Fails for read-only folders. */
-const isRemoved = (path: string): Promise<boolean> =>
-  rm(path, { recursive: true, force: true }).then(
-    () => true,
-    () => false,
-  )
+/** Removes the folder of a script that left nothing in it, without the start of a process. */
+function removeUnused(path: string): boolean {
+  try {
+    rmdirSync(join(path, 'work'))
+    unlinkSync(join(path, 'script'))
+    rmdirSync(path)
+    return true
+  } catch {
+    return false
+  }
+}
