@@ -27,7 +27,8 @@ export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.de
   }
 }
 
-async function commitEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
+/** Commits each event in a transaction of its own. */
+export async function commitEvents(caller: Caller, ...events: EventOf[]): Promise<void> {
   for (const event of events) {
     // Ids of one millisecond have no order.
     advanceClock(1)

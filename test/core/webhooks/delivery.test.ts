@@ -21,6 +21,7 @@ import { countStoreCalls, maxConcurrentTransactions, onStoreCall } from '../../s
 import { runBefore } from '../support/interleaving.ts'
 import { readPendingRecords } from '../support/outbox.ts'
 import {
+  commitEvents,
   deliveriesOf,
   newEvent,
   publishEvents,
@@ -117,7 +118,7 @@ test('delivers events as CloudEvents that the reference implementation verifies'
 
 test('repeated projections and messages deliver each event once', async () => {
   const { caller, receiver, reference, id } = await newSubscription()
-  for (const event of newEvents(3)) await commit(caller, { writes: [], events: [event] })
+  await commitEvents(caller, ...newEvents(3))
   const records = (await readPendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   const project = () => webhookProjection.beforeCommit?.(caller.organisationId, records)
   await Promise.all([project(), project(), project()])
@@ -134,12 +135,12 @@ test('repeated projections and messages deliver each event once', async () => {
 
 test('a projection stores only missing deliveries, in four calls', async () => {
   const { caller, receiver, reference, id } = await newSubscription()
-  const commitEvents = (count: number) => commit(caller, { writes: [], events: newEvents(count) })
-  await commitEvents(20)
+  const commitTogether = (count: number) => commit(caller, { writes: [], events: newEvents(count) })
+  await commitTogether(20)
   await webhookProjection.beforeCommit?.(caller.organisationId, await readPendingRecords(caller.organisationId))
   await drainDeliveries(reference)
   expect(receiver.requests).toHaveLength(20)
-  await commitEvents(25)
+  await commitTogether(25)
   const records = (await readPendingRecords(caller.organisationId)).filter(({ events }) => events.length > 0)
   const project = async () => webhookProjection.beforeCommit?.(caller.organisationId, records)
   expect(await countStoreCalls(project)).toBe(4)

@@ -248,7 +248,7 @@ test.for([
     message: expect.any(String),
     traceId: output.headers.get('x-trace-id'),
   })
-  expect(output.logged).toMatchObject([{ message: 'a request failed' }])
+  expect(output.logged).toMatchObject([{ message: 'a request failed', details: { level: 'error' } }])
 })
 
 test('logs the error of a function, and does not return it', async () => {

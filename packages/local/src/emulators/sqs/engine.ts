@@ -40,9 +40,10 @@ export async function openEngine(dataDir: string | undefined): Promise<Engine> {
     // Every fauxqs action makes its changes before its first await, so one transaction can include them all.
     const work = () => action(input, store, { headers: { host, authorization } })
     try {
-      const output = await (journal === undefined ? work() : journal.atomically(work))
-      if (!repeatableActions.has(name)) await journal?.sync()
-      return withCurrentHost(output, host)
+      return withCurrentHost(
+        await (journal === undefined ? work() : journal.atomically(work, !repeatableActions.has(name))),
+        host,
+      )
     } catch (error) {
       throw error instanceof SqsError ? new AwsServiceError(error.code, error.message, error.statusCode) : error
     }
