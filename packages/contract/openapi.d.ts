@@ -2222,6 +2222,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report the results of several jobs
+         * @description Has the same effect as `POST /relay/jobs/{id}/complete` for each job, with fewer writes if possible. The status of the response is 200 even if the platform rejects reports: see `error`. A repeated request returns the same results. Report a job without a result again.
+         *
+         *     Requires an enrolled relay and a token that the relay has signed.
+         */
+        post: operations["completeJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay/goodbye": {
         parameters: {
             query?: never;
@@ -8466,6 +8488,101 @@ export interface components {
              * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
              */
             outputSha256?: string;
+        };
+        CompletionsAnswer: {
+            /**
+             * @description In the order of the request
+             * @example [
+             *       {
+             *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+             *         "status": "Completed"
+             *       }
+             *     ]
+             */
+            results: components["schemas"]["CompletionResult"][];
+        };
+        CompletionResult: {
+            /**
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+            /**
+             * @description Final status of the job. Present if the platform accepted the report
+             * @enum {string}
+             */
+            status?: "Completed" | "Failed" | "Cancelled";
+            /**
+             * @description Error code, as from `POST /relay/jobs/{id}/complete`. Present if the platform rejected the report
+             * @enum {string}
+             */
+            error?: "job_not_found" | "lease_not_held" | "job_already_finished" | "output_out_of_order";
+        };
+        CompletionsRequest: {
+            /** @description Reports for different jobs; at most 65,536 bytes of output in total */
+            completions: components["schemas"]["JobCompletion"][];
+        };
+        /**
+         * @description The end of a job
+         * @example {
+         *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "outcome": "exited",
+         *       "exitCode": 0,
+         *       "nodes": [
+         *         {
+         *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "exitCode": 0
+         *         }
+         *       ]
+         *     }
+         */
+        JobCompletion: {
+            /** @description Lease of the claim */
+            leaseId: string;
+            /**
+             * @description How the run ended. `rejected`: it did not start. `interrupted`: the relay stopped before it ended
+             * @enum {string}
+             */
+            outcome: "exited" | "timed_out" | "cancelled" | "rejected" | "interrupted";
+            /**
+             * Format: int32
+             * @description First non-zero exit code of the nodes, else 0; null if none exited
+             */
+            exitCode: number | null;
+            /** @description Result of each node */
+            nodes: {
+                /**
+                 * @description Identifier of the node
+                 * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                nodeId: string;
+                /**
+                 * Format: int32
+                 * @description Exit code; null if the script did not exit by itself
+                 */
+                exitCode: number | null;
+            }[];
+            /** @description The rest of the output, instead of a last output call. It has no effect if `seq` is stored */
+            output?: {
+                /**
+                 * Format: int32
+                 * @description Sequence number of the output call of a job, from 0
+                 */
+                seq: number;
+                /** @description In order of arrival; at most 65,536 bytes together */
+                chunks: components["schemas"]["OutputPiece"][];
+            };
+            /**
+             * @description Hash of all output, including dropped bytes, as in the result of a job. Ignored for up to 32 KiB of output
+             * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
+             */
+            outputSha256?: string;
+            /**
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
         };
         Goodbye: {
             /**
@@ -18945,6 +19062,96 @@ export interface operations {
              *     - `output_out_of_order`: The output sequence number is ahead of the next expected one.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    completeJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "completions": [
+                 *         {
+                 *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "outcome": "exited",
+                 *           "exitCode": 0,
+                 *           "nodes": [
+                 *             {
+                 *               "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *               "exitCode": 0
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CompletionsRequest"];
+            };
+        };
+        responses: {
+            /** @description The response to each report */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "status": "Completed"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CompletionsAnswer"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

@@ -1,3 +1,6 @@
+import type { Call } from '@platform/relay/client'
+import { Completions } from '@platform/relay/completions'
+import type { RelayResponse } from '@platform/relay/http'
 import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,11 +16,12 @@ import {
   type BenchRelay,
   changeRequest,
   claimingHeartbeat,
-  completeWithOutput,
   enrollRelay,
   fetchJson,
   fillBatch,
   getRequest,
+  relayRequest,
+  reportWithOutput,
 } from './support/requests.ts'
 import { atMost, type Effort, type Section, asTarget } from './support/section.ts'
 import { range, spread } from './support/statistics.ts'
@@ -59,12 +63,17 @@ async function readCompletionTimes(url: string, accessToken: string, batchId: st
 
 /** Claims and completes jobs over HTTP until the signal aborts, like a relay whose scripts take no time. */
 async function simulateRelay(url: string, relay: BenchRelay, signal: AbortSignal): Promise<void> {
+  const attempt = async ({ path, body = {} }: Call): Promise<RelayResponse> => {
+    const answer = await fetchJson(url, await relayRequest(relay, `/api/v1/relay${path}`, body))
+    return { status: 200, headers: {}, body: answer }
+  }
+  const completions = new Completions({ attempt, deliver: attempt }, signal)
   while (!signal.aborted) {
     const { claims } = await fetchJson(url, await claimingHeartbeat(relay, randomUUID()))
     if (claims.length === 0) await delay(100)
     await Promise.all(
-      claims.map(async ({ jobId, leaseId }: { jobId: string; leaseId: string }) =>
-        fetchJson(url, await completeWithOutput(relay, jobId, leaseId)),
+      claims.map(({ jobId, leaseId }: { jobId: string; leaseId: string }) =>
+        completions.report(jobId, reportWithOutput(relay, leaseId)),
       ),
     )
   }

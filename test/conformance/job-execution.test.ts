@@ -67,6 +67,25 @@ test('runs a small job in two requests: a heartbeat that claims it, and a report
   expect((await platform.job(jobId)).result.output).toBe('out\n')
 })
 
+test('ends several jobs with one report, which may be repeated', async ({ platform }) => {
+  const relay = await platform.newRelay()
+  const jobIds = [await platform.submit(relay.clusterId), await platform.submit(relay.clusterId)]
+  const jobs = []
+  for (const jobId of jobIds) {
+    await platform.waitForOffer(relay, jobId)
+    jobs.push({ jobId, leaseId: (await relay.claim(jobId)).leaseId })
+  }
+  const unknownId = `job_${'0'.repeat(26)}`
+  const reports = [...jobs, { jobId: unknownId, leaseId: 'lease' }]
+  for (const _ of ['first', 'repeated']) {
+    const { results } = expectStatus(await relay.completeAll(reports, 0), 200)
+    expect(results).toEqual([
+      ...jobIds.map((jobId) => ({ jobId, status: 'Completed' })),
+      { jobId: unknownId, error: 'job_not_found' },
+    ])
+  }
+})
+
 test('lets only the relay of the cluster claim a job, once', async ({ platform }) => {
   const [relay, otherRelay] = [await platform.newRelay(), await platform.newRelay()]
   const jobId = await platform.submit(relay.clusterId)

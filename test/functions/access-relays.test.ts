@@ -74,6 +74,33 @@ test.each(jobOperations)('$name is limited to the relay of the cluster', async (
   expect((await relay.call(operation, parts)).status).toBe(200)
 })
 
+const [claimName, completeName] = ['POST /api/v1/relay/jobs/{id}/claim', 'POST /api/v1/relay/jobs/{id}/complete']
+const replace = async ({ caller, clusterId }: Relay) => {
+  await enroll(enrollRequest((await issue(caller, clusterId)).enrollmentToken))
+  return {}
+}
+
+const together = operationNamed('POST /api/v1/relay/completions')
+
+test('a request with several reports is limited to the jobs of the cluster and to its current relay', async () => {
+  const relay = await startRelay()
+  const { params, body } = requests[completeName]?.(relay) ?? {}
+  const parts = { body: { completions: [{ jobId: params?.['id'], ...body }] } }
+  for (const otherRelay of [await startRelay(), await startRelay(relay.caller)]) {
+    const writesBefore = writes()
+    const { status, json } = await otherRelay.call(together, parts)
+    expect([status, json.results, writes()]).toEqual([
+      200,
+      [{ jobId: relay.running, error: 'job_not_found' }],
+      writesBefore,
+    ])
+  }
+  const { status, json } = await relay.call(together, parts)
+  expect([status, json.results]).toEqual([200, [{ jobId: relay.running, status: 'Completed' }]])
+  await replace(relay)
+  expect((await relay.call(together, parts)).json.error).toBe('relay_revoked')
+})
+
 test('rejects the lease of another job', async () => {
   const [relay, otherRelay] = [await startRelay(), await startRelay()]
   for (const operation of jobOperations) {
@@ -83,12 +110,6 @@ test('rejects the lease of another job', async () => {
     expect([status, json.error]).toEqual([409, 'lease_not_held'])
   }
 })
-
-const [claimName, completeName] = ['POST /api/v1/relay/jobs/{id}/claim', 'POST /api/v1/relay/jobs/{id}/complete']
-const replace = async ({ caller, clusterId }: Relay) => {
-  await enroll(enrollRequest((await issue(caller, clusterId)).enrollmentToken))
-  return {}
-}
 
 test.each<[name: string, error: string, change: (relay: Relay) => object | Promise<object>]>([
   [claimName, 'relay_revoked', replace],

@@ -125,6 +125,7 @@ export const requirements: Record<string, string> = {
   'POST /api/v1/relay/jobs/{id}/claim': 'relay',
   'POST /api/v1/relay/jobs/{id}/output': 'relay',
   'POST /api/v1/relay/jobs/{id}/complete': 'relay',
+  'POST /api/v1/relay/completions': 'relay',
   'POST /api/v1/relay/goodbye': 'relay',
   'GET /api/v1/events/catalog': 'user',
   'GET /api/v1/openapi.json': 'public',

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { canMount, mountedFolder } from '../support/mounted-folder.ts'
-import { type FakePlatform } from './support/fake-platform.ts'
+import { type CallName, type FakePlatform } from './support/fake-platform.ts'
 import { ended, Stage } from './support/stage.ts'
 
 let stage: Stage
@@ -64,6 +64,34 @@ test('delivers a result when the server is available again', async () => {
   await stage.platform.until(() => job.completion !== undefined)
   expect(job.output).toBe('late\n')
 })
+
+test.for([
+  ['after success', () => {}, [1, 1], 1],
+  ['after a lost response', ({ lostResponses }: FakePlatform) => lostResponses.add('completions'), [4, 1], 2],
+  ['after an error', ({ failing }: FakePlatform) => failing.add('completions'), [4, 1], 1],
+] as const)(
+  'results that become known during a request share the next request; %s, each is reported once or again',
+  async ([, prepare, calls, reports]) => {
+    await start({ prepare })
+    const { platform } = stage
+    const { promise, resolve } = Promise.withResolvers<void>()
+    platform.held.set('complete', promise)
+    await platform.run({ script: 'true' })
+    const jobs = [1, 2, 3].map((code) => platform.addJob({ script: `echo ${code}; exit ${code}` }))
+    const journal = () => readFileSync(`${stage.stateFolder}/journal.jsonl`, 'utf8')
+    await vi.waitFor(() => expect(journal().match(/"state":"finished"/g)).toHaveLength(4), { timeout: 20_000 })
+    resolve()
+    await vi.waitFor(() => expect(journal().match(/"state":"done"/g)).toHaveLength(4), { timeout: 20_000 })
+    expect(jobs.map(({ completion, output }) => [completion?.exitCode, output])).toEqual([
+      [1, '1\n'],
+      [2, '2\n'],
+      [3, '3\n'],
+    ])
+    expect(jobs.map((job) => job.reports.length)).toEqual([reports, reports, reports])
+    const countOf = (call: CallName) => platform.calls.filter((name) => name === call).length
+    expect([countOf('complete'), countOf('completions')]).toEqual(calls)
+  },
+)
 
 test('corrects a clock that is ten minutes off', async () => {
   await start({ prepare: (platform) => void (platform.guard.skewSeconds = 600) })

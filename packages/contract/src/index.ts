@@ -160,7 +160,15 @@ export const functions = {
   'portal-data': [portal.getPortalConfiguration, portal.getPortalSummary, history.getHistory, portal.getNavigation],
   notifications: [notification.listNotifications, notification.updateNotifications],
   audit: [audit.addAuditEntry, audit.listAuditEntries, audit.exportAudit, audit.getAuditCheckpoint, audit.verifyAudit],
-  relay: [relay.enroll, relay.heartbeat, relay.claimJob, relay.reportOutput, relay.completeJob, relay.goodbye],
+  relay: [
+    relay.enroll,
+    relay.heartbeat,
+    relay.claimJob,
+    relay.reportOutput,
+    relay.completeJob,
+    relay.completeJobs,
+    relay.goodbye,
+  ],
   meta: [
     meta.getOpenApi,
     meta.getDocs,

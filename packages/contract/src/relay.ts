@@ -299,6 +299,46 @@ export const CompletionResponse = z
   .object({ jobId: id('job'), status: z.enum(['Completed', 'Failed', 'Cancelled']) })
   .meta({ id: 'CompletionAnswer' })
 
+/** Maximum number of reports in one request. */
+export const maxCompletions = 10
+
+/** The report of a result, with the job to which it belongs. */
+export const JobCompletion = Completion.safeExtend({ jobId: id('job') }).meta({ id: 'JobCompletion' })
+
+/** Reports for different jobs: at most `maxCompletions`, with at most `maxOutputCallBytes` of output in total. */
+export const CompletionsRequest = z
+  .object({ completions: z.array(JobCompletion).min(1).max(maxCompletions) })
+  .refine(({ completions }) => new Set(completions.map(({ jobId }) => jobId)).size === completions.length, {
+    message: 'must contain each job at most once',
+    path: ['completions'],
+  })
+  .refine(
+    ({ completions }) => piecesSize(completions.flatMap(({ output }) => output?.chunks ?? [])) <= maxOutputCallBytes,
+    { message: 'must contain at most 65536 bytes of output in total', path: ['completions'] },
+  )
+  .meta({ id: 'CompletionsRequest' })
+
+/** Error codes with which the platform rejects the report of a result. Repeating the same report does not help. */
+export const rejections = ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'] as const
+
+/** The response to one report: either `status` or `error`. */
+export const CompletionResult = z
+  .object({
+    jobId: id('job'),
+    status: CompletionResponse.shape.status.optional().meta({
+      description: 'Final status of the job. Present if the platform accepted the report',
+    }),
+    error: z.enum(rejections).optional().meta({
+      description: 'Error code, as from `POST /relay/jobs/{id}/complete`. Present if the platform rejected the report',
+    }),
+  })
+  .meta({ id: 'CompletionResult' })
+
+/** The responses to the reports of one request. Omits jobs that other requests changed too often at the same time. */
+export const CompletionsResponse = z
+  .object({ results: z.array(CompletionResult).max(maxCompletions) })
+  .meta({ id: 'CompletionsAnswer' })
+
 export const Goodbye = z.object({ reason: line(0, 200) }).meta({ id: 'Goodbye' })
 
 export type EnrollRequest = z.infer<typeof EnrollRequest>
@@ -313,6 +353,10 @@ export type OutputReport = z.infer<typeof OutputReport>
 export type OutputResponse = z.infer<typeof OutputResponse>
 export type Completion = z.infer<typeof Completion>
 export type CompletionResponse = z.infer<typeof CompletionResponse>
+export type JobCompletion = z.infer<typeof JobCompletion>
+export type CompletionsRequest = z.infer<typeof CompletionsRequest>
+export type CompletionResult = z.infer<typeof CompletionResult>
+export type CompletionsResponse = z.infer<typeof CompletionsResponse>
 export type KeySet = z.infer<typeof KeySet>
 
 const params = z.object({ id: pathId('job') })
@@ -392,7 +436,20 @@ export const completeJob = createRoute({
     'A retry returns the same result. Returns 409 if the job has another terminal status; the report is then stored as lateResult.',
   request: { params, body: jsonBody(Completion) },
   responses: { 200: { description: 'The job has ended', content: json(CompletionResponse) } },
-  errors: ['job_not_found', 'lease_not_held', 'job_already_finished', 'output_out_of_order'],
+  errors: [...rejections],
+  capabilities: readWrite,
+})
+
+export const completeJobs = createRoute({
+  method: 'post',
+  path: '/api/v1/relay/completions',
+  access: 'relay',
+  tags: ['Relay protocol'],
+  summary: 'Report the results of several jobs',
+  description:
+    'Has the same effect as `POST /relay/jobs/{id}/complete` for each job, with fewer writes if possible. The status of the response is 200 even if the platform rejects reports: see `error`. A repeated request returns the same results. Report a job without a result again.',
+  request: { body: jsonBody(CompletionsRequest) },
+  responses: { 200: { description: 'The response to each report', content: json(CompletionsResponse) } },
   capabilities: readWrite,
 })
 

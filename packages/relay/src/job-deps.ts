@@ -1,5 +1,6 @@
 import type { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
+import type { Completions } from './completions.ts'
 import type { Journal } from './journal.ts'
 import type { RelayNode } from './node.ts'
 import type { Spool } from './spool.ts'
@@ -7,6 +8,7 @@ import type { StatementKeys } from './statement-keys.ts'
 
 export type JobDeps = {
   client: Client
+  completions: Completions
   clock: ServerClock
   journal: Journal
   spool: Spool

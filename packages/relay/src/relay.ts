@@ -5,6 +5,7 @@ import { ControlChannel } from './channel.ts'
 import { HeartbeatLoop } from './heartbeat.ts'
 import { Client } from './client.ts'
 import type { ServerClock } from './clock.ts'
+import { Completions } from './completions.ts'
 import { WorkerPool } from './worker-pool.ts'
 import { FatalError } from './exit-codes.ts'
 import type { JobDeps } from './job-deps.ts'
@@ -65,6 +66,7 @@ export class Relay {
     const statementKeys = new StatementKeys(stateFolder, identity)
     const deps: JobDeps = {
       client: this.#client,
+      completions: new Completions(this.#client, this.#reportController.signal),
       clock,
       journal: this.#journal,
       spool: new Spool(stateFolder),

@@ -1,7 +1,6 @@
 import type { ClaimRequest, Completion } from '@platform/contract/relay'
 import { now } from './clock.ts'
 import type { CompletionRecord } from './journal-entry.ts'
-import { codeOf } from './http.ts'
 import { messageOf, info, warn } from './log.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
@@ -61,19 +60,16 @@ export async function complete(
   completion: CompletionRecord,
   lastOutput?: OutputCall,
 ): Promise<void> {
-  const send = (output: Completion['output']) => {
-    const body: Completion = { leaseId, ...completion, output }
-    return deps.client.deliver({ path: `/jobs/${jobId}/complete`, body, signal: deps.signal })
-  }
-  let response = await send(lastOutput?.chunks && { seq: lastOutput.seq, chunks: lastOutput.chunks })
-  if (lastOutput && codeOf(response) === 'output_out_of_order') {
-    warn(`The server rejected output of job ${jobId} (${codeOf(response)}); it is not sent.`)
-    response = await send(undefined)
+  const send = (output: Completion['output']) => deps.completions.report(jobId, { leaseId, ...completion, output })
+  let errorCode = await send(lastOutput?.chunks && { seq: lastOutput.seq, chunks: lastOutput.chunks })
+  if (lastOutput && errorCode === 'output_out_of_order') {
+    warn(`The server rejected output of job ${jobId} (${errorCode}); it is not sent.`)
+    errorCode = await send(undefined)
   }
   const result =
     completion.exitCode === null ? completion.outcome : `${completion.outcome} with code ${completion.exitCode}`
-  if (response.status === 200) info(`Job ${jobId}: ${result}.`)
-  else warn(`Job ${jobId}: ${result}; the server rejected the report (${codeOf(response)}).`)
+  if (errorCode === undefined) info(`Job ${jobId}: ${result}.`)
+  else warn(`Job ${jobId}: ${result}; the server rejected the report (${errorCode}).`)
 }
 
 /** Calls `write` and only warns if it throws, because a full disk must not prevent the report of a result. */

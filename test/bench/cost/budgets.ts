@@ -29,6 +29,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'POST /relay/jobs/{id}/output': { storeCalls: 2, writeUnits: 4 },
   'POST /relay/jobs/{id}/complete': changes(3, 9),
   'POST /relay/jobs/{id}/complete, with output': changes(2, 9),
+  'POST /relay/completions, with three results': changes(2, 21),
   'POST /relay/goodbye': changes(2, 16),
   'POST /jobs/batch, full': changes(2, 26),
   // At most once a minute for each process and access token.
@@ -172,4 +173,5 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'a single job': { storeCalls: 17, writeUnits: 33, messages: 3 },
   'GET job': reads(1),
   'a job of a batch': { storeCalls: 11, writeUnits: 23, messages: 3 },
+  'a job of a batch, longer than two seconds': { storeCalls: 12, writeUnits: 26, messages: 3 },
 }

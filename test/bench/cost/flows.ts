@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { now, shiftClock } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { recordChannelEvent } from '@platform/core/relays/channel-presence'
@@ -22,6 +23,7 @@ import {
   outputRequest,
   registerRequest,
   relayRequest,
+  reportWithOutput,
   sampleScript,
 } from '../support/requests.ts'
 import { range } from '../support/statistics.ts'
@@ -45,6 +47,8 @@ const sweepPauseMs = 70_000
 const checksPerSweep = 5
 /** Number of heartbeats after which the cluster record has its maximum number of request nonces. */
 const warmUpHeartbeats = 20
+/** Longer than the delay of messages about claims. */
+const startDelayMs = 2500
 /** Sweeps that finish the work of the setup. */
 const warmUpSweeps = 8
 
@@ -127,7 +131,11 @@ async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: 
   await recorder.deliverMessages()
 }
 
-export async function recordJobs(recorder: Recorder, { accessToken }: Tenant, batchJobs: number): Promise<void> {
+export async function recordJobs(
+  recorder: Recorder,
+  { accessToken }: Tenant,
+  batchJobs: number,
+): Promise<readonly BenchRelay[]> {
   const relay = await newRecordedRelay(recorder, accessToken)
   await runJob(new Recorder(), accessToken, relay)
   const jobId = await runJobByCalls(recorder, accessToken, relay)
@@ -140,6 +148,29 @@ export async function recordJobs(recorder: Recorder, { accessToken }: Tenant, ba
   const relays: BenchRelay[] = []
   while (relays.length < batchJobs) relays.push(await newRecordedRelay(recorder, accessToken))
   await recorder.measure('a job of a batch', () => runBatch(recorder, accessToken, relays), batchJobs)
+  return relays
+}
+
+/** Records jobs that run for more than two seconds, and jobs whose results share a request. */
+export async function recordLongJobs(
+  recorder: Recorder,
+  { accessToken }: Tenant,
+  relays: readonly BenchRelay[],
+): Promise<void> {
+  const runLongBatch = () => runBatch(recorder, accessToken, relays, startDelayMs)
+  await recorder.measure('a job of a batch, longer than two seconds', runLongBatch, relays.length)
+  for (const relay of relays.slice(0, 1)) await runTogether(recorder, accessToken, relay)
+}
+
+/** Runs three jobs for a relay that reports their results together. */
+async function runTogether(recorder: Recorder, accessToken: string, relay: BenchRelay): Promise<void> {
+  for (const _ of range(3)) await recorder.request('jobs', jobRequest(accessToken, relay.clusterId, sampleScript))
+  await recorder.deliverMessages()
+  const { claims } = await recorder.request('relay', await claimingHeartbeat(relay))
+  const completions = claims.map(({ jobId, leaseId }: ClaimedJob) => ({ jobId, ...reportWithOutput(relay, leaseId) }))
+  const request = await relayRequest(relay, '/api/v1/relay/completions', { completions })
+  await recorder.request('relay', request, 'POST /relay/completions, with three results')
+  await recorder.deliverMessages()
 }
 
 /** Runs a job for a relay that claims each job with a separate call. */
@@ -165,13 +196,22 @@ async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay
   await recorder.deliverMessages()
 }
 
-/** Lets all relays claim their jobs before the first completes, so that consumers receive full batches of messages. */
-async function runBatch(recorder: Recorder, accessToken: string, relays: readonly BenchRelay[]): Promise<void> {
+/**
+ * Lets all relays claim their jobs and waits, before the first job ends, so that consumers receive full batches of
+ * messages.
+ */
+async function runBatch(
+  recorder: Recorder,
+  accessToken: string,
+  relays: readonly BenchRelay[],
+  durationMs = 0,
+): Promise<void> {
   const clusterIds = relays.map(({ clusterId }) => clusterId)
   await recorder.request('jobs', batchRequest(accessToken, clusterIds), 'POST /jobs/batch, full')
   await recorder.deliverMessages()
   const claimedJobs: ClaimedJob[] = []
   for (const relay of relays) claimedJobs.push(await claim(recorder, relay))
+  await delay(durationMs)
   await recorder.deliverMessages()
   for (const job of claimedJobs) await complete(recorder, job)
   await recorder.deliverMessages()

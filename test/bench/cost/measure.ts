@@ -8,7 +8,7 @@ import { startEnvironment } from './environment.ts'
 import type { FlowCost, Units } from './model.ts'
 import type { Cost } from './recorder.ts'
 
-/** So few that all jobs end within two seconds; otherwise their starts are recorded separately. */
+/** So few that all jobs of `recordJobs` end within two seconds; otherwise their starts are recorded separately. */
 const batchJobs = 40
 const storedClusters = 10
 
@@ -21,7 +21,7 @@ export async function measureUnits(): Promise<void> {
   })
   // Core reads its settings when it is first imported.
   const { config } = await import('@platform/core/config')
-  const { newRecordedRelay, recordFlows, recordJobs } = await import('./flows.ts')
+  const { newRecordedRelay, recordFlows, recordJobs, recordLongJobs } = await import('./flows.ts')
   const { Recorder } = await import('./recorder.ts')
   const { setUp } = await import('../support/tenant.ts')
   const recorder = new Recorder()
@@ -30,9 +30,10 @@ export async function measureUnits(): Promise<void> {
   const emptyTableBytes = await storedBytes()
   for (let index = 0; index < storedClusters; index++) await newRecordedRelay(recorder, tenant.accessToken)
   const bytesWithClusters = await storedBytes()
-  await recordJobs(recorder, tenant, batchJobs)
+  const relays = await recordJobs(recorder, tenant, batchJobs)
   const cluster = (bytesWithClusters - emptyTableBytes) / storedClusters
   const batchJob = ((await storedBytes()) - bytesWithClusters) / batchJobs - cluster
+  await recordLongJobs(recorder, tenant, relays)
   const units: Units = {
     measuredAt: new Date().toISOString().slice(0, 10),
     commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),

@@ -116,7 +116,7 @@ export const batchJob = 'a job of a batch'
 
 /** A wake-up is published once and received once. */
 const wakeUpsOf = (name: string): Quantities =>
-  name === singleJob || name === batchJob ? { channelMessages: 2 * assumptions.wakeUpsPerJob } : {}
+  name === singleJob || name.startsWith(batchJob) ? { channelMessages: 2 * assumptions.wakeUpsPerJob } : {}
 
 /**
  * Returns the quantities for a month of an idle relay whose channel is reopened every `channelHours`, each time with

@@ -1,3 +1,4 @@
+import type { Completion } from '@platform/contract/relay'
 import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { newRelayKey, relayToken } from '../../support/fixtures.ts'
 import { jsonRequest, type TestRequest, type TestResponse } from '../../support/request.ts'
@@ -92,12 +93,14 @@ export const completeRequest = (relay: BenchRelay, jobId: string, leaseId: strin
   return relayRequest(relay, `/api/v1/relay/jobs/${jobId}/complete`, { leaseId, outcome: 'exited', exitCode: 0, nodes })
 }
 
-export const completeWithOutput = (relay: BenchRelay, jobId: string, leaseId: string): Promise<TestRequest> => {
-  const nodes = relay.nodeIds.map((nodeId) => ({ nodeId, exitCode: 0 }))
-  const output = { seq: 0, chunks: [{ nodeId: relay.nodeIds[0], stream: 'stdout', data: 'Linux\n' }] }
-  const report = { leaseId, outcome: 'exited', exitCode: 0, nodes, output }
-  return relayRequest(relay, `/api/v1/relay/jobs/${jobId}/complete`, report)
+export function reportWithOutput({ nodeIds }: BenchRelay, leaseId: string): Completion {
+  const nodes = nodeIds.map((nodeId) => ({ nodeId, exitCode: 0 }))
+  const output = { seq: 0, chunks: [{ nodeId: nodeIds[0] ?? '', stream: 'stdout' as const, data: 'Linux\n' }] }
+  return { leaseId, outcome: 'exited', exitCode: 0, nodes, output }
 }
+
+export const completeWithOutput = (relay: BenchRelay, jobId: string, leaseId: string): Promise<TestRequest> =>
+  relayRequest(relay, `/api/v1/relay/jobs/${jobId}/complete`, reportWithOutput(relay, leaseId))
 
 export async function fetchJson(
   url: string,

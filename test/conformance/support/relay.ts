@@ -100,10 +100,18 @@ export class Relay {
     outcomeOrExitCode: number | string,
     output?: { seq: number; chunks: object[] },
   ): Promise<ApiResponse> {
+    return this.#call(jobId, 'complete', { ...this.#completion(leaseId, outcomeOrExitCode), output })
+  }
+
+  completeAll(jobs: readonly { jobId: string; leaseId: string }[], exitCode: number): Promise<ApiResponse> {
+    const completions = jobs.map(({ jobId, leaseId }) => ({ jobId, ...this.#completion(leaseId, exitCode) }))
+    return this.client.post('/api/v1/relay/completions', { completions })
+  }
+
+  #completion(leaseId: string, outcomeOrExitCode: number | string) {
     const exitCode = typeof outcomeOrExitCode === 'number' ? outcomeOrExitCode : null
     const outcome = typeof outcomeOrExitCode === 'number' ? 'exited' : outcomeOrExitCode
-    const nodes = this.nodes.map(({ id }) => ({ nodeId: id, exitCode }))
-    return this.#call(jobId, 'complete', { leaseId, outcome, exitCode, nodes, output })
+    return { leaseId, outcome, exitCode, nodes: this.nodes.map(({ id }) => ({ nodeId: id, exitCode })) }
   }
 
   goodbye(): Promise<ApiResponse> {

@@ -6,7 +6,7 @@ import { newId } from '@platform/core/id'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { finishQueued, requestCancel, requestCancelAll } from '@platform/core/jobs/cancel'
 import { claim, findOwnJob } from '@platform/core/jobs/claim'
-import { complete } from '@platform/core/jobs/complete'
+import { complete, completeAll } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
 import { append, readBytes, readOutput } from '@platform/core/jobs/output'
 import { findStoredResponse } from '@platform/core/outbox/idempotency'
@@ -242,6 +242,75 @@ test('a completion is idempotent, and the first different report is stored as la
   }
   const lateResult = { outcome: 'exited', exitCode: 7, reportedAt: expect.any(String) }
   expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed', lateResult })
+})
+
+async function runningJobs(count: number) {
+  const { caller, enrolled } = await callerWithCluster()
+  const jobs = Array.from({ length: count }, async () => {
+    const jobId = await dispatchedJob(caller, enrolled)
+    const { leaseId } = await claim(enrolled.request(), jobId, undefined)
+    return { jobId, leaseId }
+  })
+  const started = await Promise.all(jobs)
+  const jobIds = started.map(({ jobId }) => jobId)
+  const reports = started.map(({ jobId, leaseId }, index) => ({ jobId, ...completionReport(enrolled, leaseId, index) }))
+  return { caller, enrolled, reports, jobIds }
+}
+
+test('ends several jobs in one transaction, and a repeated request changes nothing', async () => {
+  const { caller, enrolled, jobIds, reports } = await runningJobs(3)
+  const results = ['Completed', 'Failed', 'Failed'].map((status, index) => ({ jobId: jobIds[index], status }))
+  for (const transactions of [1, 0]) {
+    const { result, usage } = await measureUsage(() => completeAll(enrolled.request(), reports))
+    expect(result).toEqual(results)
+    expect(usage.calls.filter((command) => command.startsWith('TransactWrite')).length).toBe(transactions)
+  }
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
+  expect((await readPendingEvents(caller, 'job.started')).map(({ subject }) => subject)).toEqual(jobIds)
+  expect((await readPendingEvents(caller, 'job.failed')).map(({ data }) => data['exitCode'])).toEqual([1, 2])
+})
+
+test('ends each job separately if one of them changes concurrently', async () => {
+  const { caller, enrolled, jobIds, reports } = await runningJobs(3)
+  const [, second] = reports
+  runBefore(/^TransactWrite/, () =>
+    append(enrolled.request(), second?.jobId ?? '', outputChunk(second?.leaseId ?? '', 0, 'late')),
+  )
+  expect((await completeAll(enrolled.request(), reports)).map(({ error }) => error)).toEqual(Array(3).fill(undefined))
+  expect((await Job.read(caller, jobIds[1] ?? '')).result?.output).toBe('late')
+  expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
+})
+
+test('rejects individual reports and ends the other jobs', async () => {
+  const { caller, enrolled, jobIds, reports } = await runningJobs(5)
+  const [ended, leased, ordered, ...others] = reports
+  if (ended === undefined || leased === undefined || ordered === undefined) throw new Error('No jobs')
+  await complete(enrolled.request(), ended.jobId, ended)
+  const output = {
+    seq: 1,
+    chunks: [{ nodeId: enrolled.relay.nodes[0]?.id ?? '', stream: 'stdout' as const, data: 'x' }],
+  }
+  const foreign = await runningJob()
+  const results = await completeAll(enrolled.request(), [
+    { ...ended, exitCode: 7 },
+    { ...leased, leaseId: newId('lease') },
+    { ...ordered, output },
+    { ...leased, jobId: foreign.jobId },
+    { ...leased, jobId: newId('job') },
+    ...others,
+  ])
+  expect(results.map(({ status, error }) => status ?? error)).toEqual([
+    'job_already_finished',
+    'lease_not_held',
+    'output_out_of_order',
+    'job_not_found',
+    'job_not_found',
+    'Failed',
+    'Failed',
+  ])
+  expect((await Job.read(caller, jobIds[0] ?? '')).lateResult).toMatchObject({ exitCode: 7 })
+  expect(await readJobCounters(caller, enrolled)).toEqual([2, 0])
+  expect((await foreign.record()).status).toBe('Running')
 })
 
 test('stores one of two concurrent late results', async () => {

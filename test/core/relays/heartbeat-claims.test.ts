@@ -12,6 +12,7 @@ import { countStoreCalls } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import { completionReport, dispatchedJob, readJobCounters } from '../support/jobs.ts'
 import { drainOutbox, readPendingEvents } from '../support/outbox.ts'
+import { measureUsage } from '../support/usage.ts'
 
 beforeAll(bootstrapPlatform)
 
@@ -123,6 +124,19 @@ test('an end records the start, unless the message about the claim or a renewed 
     ['Job started', 'relay'],
     ['Job queued', 'user'],
   ])
+})
+
+test('starts that are recorded at the same time share a transaction, unless a job ends in between', async () => {
+  const { caller, enrolled, jobIds, beat } = await waitingJobs(5)
+  const { claims } = await beat('key-0001', { freeSlots: 5 })
+  const recordEach = (ids: readonly string[]) => Promise.all(ids.map((id) => recordStarts(caller.organisationId, [id])))
+  const { usage } = await measureUsage(() => recordEach(jobIds.slice(0, 2)))
+  expect(usage.calls.filter((command) => command.startsWith('TransactWrite')).length).toBe(1)
+  const { jobId, leaseId } = claims[2] ?? { jobId: '', leaseId: '' }
+  runBefore(/^TransactWrite/, () => complete(enrolled.request(), jobId, completionReport(enrolled, leaseId)))
+  await recordEach(jobIds.slice(2))
+  const startEvents = await readPendingEvents(caller, 'job.started')
+  expect(startEvents.map(({ subject }) => subject).toSorted()).toEqual(jobIds.toSorted())
 })
 
 test('claims no job for a relay that does not know the statement key, nor more than 1 MiB of payloads', async () => {

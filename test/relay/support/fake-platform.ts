@@ -7,15 +7,19 @@ import {
   type Channel,
   type Claim,
   Completion,
+  type CompletionResponse,
+  type CompletionResult,
+  CompletionsRequest,
   EnrollRequest,
   Goodbye,
   Heartbeat,
   type HeartbeatResponse,
+  type JobCompletion,
   type OutputPiece,
   OutputReport,
 } from '@platform/contract/relay'
 
-export type CallName = 'enroll' | 'heartbeat' | 'claim' | 'output' | 'complete' | 'goodbye'
+export type CallName = 'enroll' | 'heartbeat' | 'claim' | 'output' | 'complete' | 'completions' | 'goodbye'
 
 type Reply = { status: number; body?: object; headers?: Record<string, string> }
 
@@ -51,6 +55,8 @@ export class FakePlatform {
   enrollmentsOverLimit = 0
   /** Calls whose next response is lost. The call is performed. A heartbeat that claims jobs counts as `claim`. */
   readonly lostResponses = new Set<CallName>()
+  /** Calls whose responses wait for the promise. */
+  readonly held = new Map<CallName, Promise<void>>()
   /** Calls that fail with 503. */
   readonly failing = new Set<CallName>()
   update: HeartbeatResponse['update']
@@ -144,6 +150,7 @@ export class FakePlatform {
     this.#emit()
     const hasClaims = reply.body !== undefined && 'claims' in reply.body && (reply.body.claims as []).length > 0
     if (this.lostResponses.delete(hasClaims ? 'claim' : call.name)) return void request.socket.destroy()
+    await this.held.get(call.name)
     const body = reply.status === 204 ? '' : JSON.stringify(reply.body ?? { error: 'starting' })
     response.writeHead(reply.status, { 'content-type': 'application/json', date, ...reply.headers }).end(body)
   }
@@ -171,11 +178,21 @@ export class FakePlatform {
       this.goodbyes.push(Goodbye.parse(parse(call)).reason)
       return { status: 204 }
     }
+    if (call.name === 'completions') {
+      const { completions } = CompletionsRequest.parse(parse(call))
+      return { status: 200, body: { results: completions.map((report) => this.#completeOne(report)) } }
+    }
     const { job } = call
     if (!job) return { status: 404, body: { error: 'job_not_found' } }
     if (call.name === 'claim') return replyOf(job.take(call.request.headers['idempotency-key'] as string | undefined))
     if (call.name === 'output') return replyOf(job.append(OutputReport.parse(parse(call))))
     return replyOf(job.complete(Completion.parse(parse(call))))
+  }
+
+  #completeOne({ jobId, ...report }: JobCompletion): CompletionResult {
+    const result = this.jobs.find(({ id }) => id === jobId)?.complete(report)
+    const { error } = { error: 'job_not_found', ...result }
+    return result !== undefined && 'jobId' in result ? result : { jobId, error: error as CompletionResult['error'] }
   }
 
   #enroll(request: EnrollRequest): Reply {
@@ -337,7 +354,7 @@ export class FakeJob {
     return { nextSeq: this.outputCalls, cancel: this.isCancelled }
   }
 
-  complete(report: Completion): { jobId: string; status: string } | Rejection {
+  complete(report: Completion): CompletionResponse | Rejection {
     this.reports.push(report)
     const rejection = this.completion ? undefined : this.#rejectionOf(report.leaseId)
     if (rejection) return rejection

@@ -61,25 +61,38 @@ export const firstCheckOf = (
  * the current one of its cluster.
  */
 export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
-  return (await jobAndPayloadOf(caller, jobId)).job
+  const [job] = isId('job', jobId) ? await findOwnJobs(caller, [jobId]) : []
+  if (job === undefined) throw platformError('job_not_found')
+  return job
 }
 
-async function jobAndPayloadOf(
-  { organisationId, clusterId, relayId }: RelayCaller,
-  jobId: string,
-  withPayload = false,
-) {
-  if (!isId('job', jobId)) throw platformError('job_not_found')
-  const itemKeys = [keys.job(organisationId, jobId), keys.cluster(organisationId, clusterId)]
-  if (withPayload) itemKeys.push(keys.payload(organisationId, jobId))
-  const [item, cluster, payload] = await getConsistent(itemKeys)
+/** Returns undefined for each job for which `findOwnJob` throws `job_not_found`. Throws `relay_revoked` like it. */
+export async function findOwnJobs(caller: RelayCaller, jobIds: readonly string[]): Promise<(JobRecord | undefined)[]> {
+  const { isPending, items } = await readAsRelay(
+    caller,
+    jobIds.map((id) => keys.job(caller.organisationId, id)),
+  )
   // A relay that waits for approval has no jobs.
+  return items.map(parseRelayed).map((job) => (isPending || job?.clusterId !== caller.clusterId ? undefined : job))
+}
+
+async function readAsRelay({ organisationId, clusterId, relayId }: RelayCaller, itemKeys: readonly keys.Key[]) {
+  const [cluster, ...items] = await getConsistent([keys.cluster(organisationId, clusterId), ...itemKeys])
   const isPending = cluster?.['pendingRelayId'] === relayId
-  if (isPending) throw platformError(withPayload ? 'job_not_claimable' : 'job_not_found')
-  if (cluster?.['relayId'] !== relayId) throw platformError('relay_revoked')
+  if (!isPending && cluster?.['relayId'] !== relayId) throw platformError('relay_revoked')
+  return { isPending, items }
+}
+
+async function jobAndPayloadOf(caller: RelayCaller, jobId: string) {
+  const { organisationId, clusterId } = caller
+  if (!isId('job', jobId)) throw platformError('job_not_found')
+  const itemKeys = [keys.job(organisationId, jobId), keys.payload(organisationId, jobId)]
+  const { isPending, items } = await readAsRelay(caller, itemKeys)
+  const [item, payload] = items
+  if (isPending) throw platformError('job_not_claimable')
   const job = parseRelayed(item)
   if (job?.clusterId !== clusterId) throw platformError('job_not_found')
-  return { job, payload: withPayload ? (payloadText(job, payload) ?? '') : '' }
+  return { job, payload: payloadText(job, payload) ?? '' }
 }
 
 /**
@@ -97,7 +110,7 @@ export async function claim(
     const message = `must be at most ${maxClaimKeyLength} characters`
     throw validationFailedError([{ in: 'header', path: '/idempotency-key', code: 'too_big', message }])
   }
-  const { job, payload } = await jobAndPayloadOf(caller, jobId, true)
+  const { job, payload } = await jobAndPayloadOf(caller, jobId)
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
@@ -302,6 +315,9 @@ export async function renewLease(job: JobRecord): Promise<void> {
   await tryUpdate(keys.job(job.organisationId, job.id), { set: { leaseRenewedAtMs: now() } }, condition)
 }
 
-export function checkLease(job: JobRecord, { relayId }: RelayCaller, leaseId: string): void {
-  if (job.leaseId !== leaseId || job.relayId !== relayId) throw platformError('lease_not_held')
+export const holdsLease = (job: JobRecord, { relayId }: RelayCaller, leaseId: string): boolean =>
+  job.leaseId === leaseId && job.relayId === relayId
+
+export function checkLease(job: JobRecord, caller: RelayCaller, leaseId: string): void {
+  if (!holdsLease(job, caller, leaseId)) throw platformError('lease_not_held')
 }

@@ -1,16 +1,23 @@
-import type { Completion, CompletionResponse, Outcome } from '@platform/contract/relay'
+import {
+  type Completion,
+  type CompletionResponse,
+  type CompletionResult,
+  type JobCompletion,
+  type Outcome,
+  rejections,
+} from '@platform/contract/relay'
 import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { unchangedCondition } from '../db/expression.ts'
-import { addEnded } from '../clusters/counters.ts'
+import { addEnded, counterWrites } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
-import { patch } from '../db/table.ts'
+import { patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { platformError, storeContentionError } from '../error.ts'
+import { PlatformError, platformError, storeContentionError } from '../error.ts'
 import { sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
-import { findOwnJob, checkLease } from './claim.ts'
+import { checkLease, findOwnJob, findOwnJobs, holdsLease } from './claim.ts'
 import { deleteMiddle, endOf as endOfChunks, outputFieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { effectsOfStart } from './start.ts'
@@ -20,30 +27,94 @@ const maxAttempts = 4
 
 /** Idempotent. If the job ended differently, stores the first such report and throws `job_already_finished`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
-  const reportText = JSON.stringify([report.leaseId, report.outcome, report.exitCode, report.nodes])
-  // 128 bits suffice to recognise a repeat.
-  const completion = Buffer.from(sha256(reportText), 'hex').subarray(0, 16).toString('base64url')
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
     const job = await findOwnJob(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isTerminal(job)) return respondToRepeat(job, report, completion)
-    const end = endOf(report, job)
-    const chunks = lastChunks(job, report.output)
-    const result = await resultOf(job, report, chunks)
-    const failure = await commit(caller, {
-      writes: [
-        ...finishWrites(job, { ...end, completion, ...outputFieldsAfter(job, chunks), ...result.fields }),
-        ...(result.hasOutput ? [] : outputWrites(job, chunks)),
-        ...result.writes,
-      ],
-      ...effectsOfStartAndFinish(job, { ...end, exitCode: exitCodeOf(report.nodes, report.exitCode) }),
-    })
-    if (failure !== undefined) continue
-    await failpoint('complete.written')
-    if (chunks.length > 0) await deleteMiddle(job, endOfChunks(chunks))
-    return { jobId, status: end.status }
+    if (isTerminal(job)) return respondToRepeat(job, report)
+    const finish = await prepareFinish(job, report)
+    if (await commitFinishes(caller, [finish])) return { jobId, status: finish.end.status }
   }
   throw storeContentionError()
+}
+
+/**
+ * Ends the jobs in one transaction. If one of them changes concurrently, ends each job like `complete`. Returns the
+ * results in the order of the reports, without those of jobs that changed too often.
+ */
+export async function completeAll(caller: RelayCaller, reports: readonly JobCompletion[]): Promise<CompletionResult[]> {
+  const jobs = await findOwnJobs(
+    caller,
+    reports.map(({ jobId }) => jobId),
+  )
+  const steps = await Promise.all(reports.map((report, index) => nextStep(caller, jobs[index], report)))
+  const finishes = steps.filter((step) => typeof step === 'object')
+  const isCommitted = finishes.length > 0 && (await commitFinishes(caller, finishes))
+  const results: (CompletionResult | undefined)[] = []
+  // One after the other, because their transactions write the record of the same cluster.
+  for (const [index, { jobId, ...report }] of reports.entries()) {
+    const step = steps[index]
+    if (typeof step === 'string') results.push({ jobId, error: step })
+    else if (step !== undefined && isCommitted) results.push({ jobId, status: step.end.status })
+    else results.push(await completeOrReject(caller, jobId, report))
+  }
+  return results.filter((result) => result !== undefined)
+}
+
+/** Returns the error code of a rejected report, how the job ends, or undefined if the job has ended before. */
+async function nextStep(caller: RelayCaller, job: JobRecord | undefined, report: Completion) {
+  if (job === undefined) return 'job_not_found'
+  if (!holdsLease(job, caller, report.leaseId)) return 'lease_not_held'
+  if (isTerminal(job)) return undefined
+  return (report.output?.seq ?? 0) > job.nextSeq ? 'output_out_of_order' : prepareFinish(job, report)
+}
+
+async function completeOrReject(
+  caller: RelayCaller,
+  jobId: string,
+  report: Completion,
+): Promise<CompletionResult | undefined> {
+  try {
+    return await complete(caller, jobId, report)
+  } catch (error) {
+    const code = error instanceof PlatformError ? error.code : undefined
+    // The other jobs of the request may have ended, so the request must not fail.
+    if (code === 'conflict') return undefined
+    const rejection = rejections.find((each) => each === code)
+    if (rejection === undefined) throw error
+    return { jobId, error: rejection }
+  }
+}
+
+type PreparedFinish = Awaited<ReturnType<typeof prepareFinish>>
+
+async function prepareFinish(job: JobRecord, report: Completion) {
+  const chunks = lastChunks(job, report.output)
+  const result = await resultOf(job, report, chunks)
+  const exitCode = exitCodeOf(report.nodes, report.exitCode)
+  const end = endOf(report, job)
+  const fields = { ...end, completion: hashOf(report), ...outputFieldsAfter(job, chunks), ...result.fields }
+  const writes = [...(result.hasOutput ? [] : outputWrites(job, chunks)), ...result.writes]
+  return { job, end, chunks, fields, writes, effects: effectsOfStartAndFinish(job, { ...end, exitCode }) }
+}
+
+/** Ends all of the jobs or none. Returns false if a job was changed concurrently. */
+async function commitFinishes(caller: RelayCaller, finishes: readonly PreparedFinish[]): Promise<boolean> {
+  const failure = await commit(caller, {
+    writes: [...finishWrites(finishes), ...finishes.flatMap(({ writes }) => writes)],
+    events: finishes.flatMap(({ effects }) => effects.events),
+    transitions: finishes.flatMap(({ effects }) => effects.transitions),
+  })
+  if (failure !== undefined) return false
+  await failpoint('complete.written')
+  const withOutput = finishes.filter(({ chunks }) => chunks.length > 0)
+  await Promise.all(withOutput.map(({ job, chunks }) => deleteMiddle(job, endOfChunks(chunks))))
+  return true
+}
+
+/** Identifies a report, to recognise a repeat; 128 bits suffice. */
+function hashOf({ leaseId, outcome, exitCode, nodes }: Completion): string {
+  const text = JSON.stringify([leaseId, outcome, exitCode, nodes])
+  return Buffer.from(sha256(text), 'hex').subarray(0, 16).toString('base64url')
 }
 
 const failureReasons = {
@@ -71,32 +142,38 @@ export function effectsOfStartAndFinish(job: JobRecord, end: JobEnd) {
   }
 }
 
-export const finishWrites = (
-  job: JobRecord,
-  end: Pick<JobRecord, 'status' | 'statusReason' | 'completion'> & Partial<JobRecord>,
-) => [
-  patch(
-    keys.job(job.organisationId, job.id),
-    {
-      set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: now() },
-      remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs', 'isStartPending'],
-    },
-    // `outputBytes` has changed if output arrived since the job was read; the result must include the output.
-    {
-      status: { is: 'Running' },
-      leaseId: { is: job.leaseId },
-      isStartPending: unchangedCondition(job.isStartPending),
-      outputBytes: unchangedCondition(job.outputBytes || undefined),
-    },
+type EndFields = Pick<JobRecord, 'status' | 'statusReason' | 'completion'> & Partial<JobRecord>
+
+/** Returns the writes that end running jobs of one organisation. They fail if a job was changed concurrently. */
+export const finishWrites = (finishes: readonly { job: JobRecord; fields: EndFields }[]): WriteItem[] => [
+  ...finishes.map(({ job, fields }) =>
+    patch(
+      keys.job(job.organisationId, job.id),
+      {
+        set: { ...fields, ...keys.jobStatusIndexKey(job, fields.status), completedAtMs: now() },
+        remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs', 'isStartPending'],
+      },
+      // `outputBytes` has changed if output arrived since the job was read; the result must include the output.
+      {
+        status: { is: 'Running' },
+        leaseId: { is: job.leaseId },
+        isStartPending: unchangedCondition(job.isStartPending),
+        outputBytes: unchangedCondition(job.outputBytes || undefined),
+      },
+    ),
   ),
-  patch(keys.cluster(job.organisationId, job.clusterId), {
-    add: { activeJobs: -1, ...addEnded(end.status) },
-    drop: { listedJobs: new Set([job.id]) },
-  }),
+  ...counterWrites(
+    finishes[0]?.job.organisationId ?? '',
+    finishes.map(({ job, fields }) => ({
+      clusterId: job.clusterId,
+      add: { activeJobs: -1, ...addEnded(fields.status) },
+      drop: { listedJobs: new Set([job.id]) },
+    })),
+  ).map(({ write }) => write),
 ]
 
-async function respondToRepeat(job: JobRecord, report: Completion, completion: string): Promise<CompletionResponse> {
-  if (job.completion === completion && job.status !== 'Queued' && job.status !== 'Running') {
+async function respondToRepeat(job: JobRecord, report: Completion): Promise<CompletionResponse> {
+  if (job.completion === hashOf(report) && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }
   if (job.lateResult === undefined) {

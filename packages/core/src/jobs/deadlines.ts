@@ -71,7 +71,7 @@ async function endJob(job: JobRecord): Promise<void> {
       : ({ status: 'Failed', statusReason: timeLimitOf(job) <= now() ? 'execution_timeout' : 'lease_lost' } as const)
   const result = await resultOf(job, { exitCode: null, nodes: [] })
   await commit(system(job.organisationId), {
-    writes: [...finishWrites(job, { ...end, ...result.fields }), ...result.writes],
+    writes: [...finishWrites([{ job, fields: { ...end, ...result.fields } }]), ...result.writes],
     ...effectsOfStartAndFinish(job, end),
   })
 }

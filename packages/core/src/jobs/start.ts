@@ -1,6 +1,7 @@
 import { system } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { getMany, patch } from '../db/table.ts'
+import { chunk, coalesced } from '../lib/async.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
 import { jobEventData, type JobRecord, parseRelayed } from './record.ts'
@@ -25,18 +26,40 @@ export function effectsOfStart(job: StartedJob) {
   }
 }
 
-/** Has no effect if the start is recorded concurrently. */
+/** Maximum number of starts in one outbox record, so that a run of the projections can process it with others. */
+const maxStartsPerRecord = 30
+
+/** Has no effect if the start is recorded concurrently, or if the job has ended. */
 export async function recordStart(job: JobRecord): Promise<void> {
-  if (job.status !== 'Running' || !job.isStartPending) return
-  const isPending = { status: { is: 'Running' }, leaseId: { is: job.leaseId }, isStartPending: { is: true } } as const
-  await commit(system(job.organisationId), {
-    writes: [patch(keys.job(job.organisationId, job.id), { remove: ['isStartPending'] }, isPending)],
-    ...effectsOfStart(job),
-  })
+  if (needsStartRecord(job)) await commitStarts(job.organisationId, [job])
 }
 
-export async function recordStarts(organisationId: string, jobIds: readonly string[]): Promise<void> {
+/** Records the starts of jobs that still run. Concurrent calls for one organisation share transactions. */
+export const recordStarts = coalesced(async (organisationId: string, jobIds: readonly string[]): Promise<void> => {
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
-  const jobs = items.map(parseRelayed).filter((job) => job !== undefined)
-  await Promise.all(jobs.map(recordStart))
+  const jobs = items
+    .map(parseRelayed)
+    .filter((job) => job !== undefined)
+    .filter(needsStartRecord)
+  for (const part of chunk(jobs, maxStartsPerRecord)) {
+    // A job may have ended in between.
+    if (!(await commitStarts(organisationId, part)) && part.length > 1) await Promise.all(part.map(recordStart))
+  }
+})
+
+const needsStartRecord = ({ status, isStartPending }: JobRecord): boolean =>
+  status === 'Running' && isStartPending === true
+
+/** Records the starts of all jobs or of none. Returns false if a job was changed concurrently. */
+async function commitStarts(organisationId: string, jobs: readonly JobRecord[]): Promise<boolean> {
+  const effects = jobs.map(effectsOfStart)
+  const failure = await commit(system(organisationId), {
+    writes: jobs.map(({ id, leaseId }) => {
+      const isPending = { status: { is: 'Running' }, leaseId: { is: leaseId }, isStartPending: { is: true } } as const
+      return patch(keys.job(organisationId, id), { remove: ['isStartPending'] }, isPending)
+    }),
+    events: effects.flatMap(({ events }) => events),
+    transitions: effects.flatMap(({ transitions }) => transitions),
+  })
+  return failure === undefined
 }

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
 export const chunk = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, index) => items.slice(index * size, (index + 1) * size))
 
@@ -63,6 +65,37 @@ export function singleFlight(
     } finally {
       runningNames.delete(name)
       if (requestedNames.delete(name)) await rerun(name)
+    }
+  }
+}
+
+/**
+ * Calls with the same key in one turn of the event loop share one run of `work`, with the items of all calls. If this
+ * run fails, `work` runs again for each call.
+ */
+export function coalesced<Item>(
+  work: (key: string, items: readonly Item[]) => Promise<void>,
+): (key: string, items: readonly Item[]) => Promise<void> {
+  const pending = new Map<string, { items: Set<Item>; callCount: number; run: Promise<void> }>()
+  const begin = (key: string) => {
+    const items = new Set<Item>()
+    const run = nextTurn().then(() => {
+      pending.delete(key)
+      return work(key, [...items])
+    })
+    const shared = { items, callCount: 0, run }
+    pending.set(key, shared)
+    return shared
+  }
+  return async (key, items) => {
+    const shared = pending.get(key) ?? begin(key)
+    shared.callCount++
+    for (const item of items) shared.items.add(item)
+    try {
+      await shared.run
+    } catch (error) {
+      if (shared.callCount === 1) throw error
+      await work(key, items)
     }
   }
 }

@@ -11,6 +11,15 @@ const claimPayload = [
   { script: 'uname' },
 ] as const
 
+const completionExample = { leaseId, outcome: 'exited', exitCode: 0, nodes: [{ nodeId, exitCode: 0 }] }
+const completionTexts = {
+  leaseId: 'Lease of the claim',
+  outcome: 'How the run ended. `rejected`: it did not start. `interrupted`: the relay stopped before it ended',
+  nodes: 'Result of each node',
+  'nodes.exitCode': 'Exit code; null if the script did not exit by itself',
+  'output.chunks': 'In order of arrival; at most 65,536 bytes together',
+}
+
 export const relayTexts: Texts = {
   EnrollRequest: {
     '': [
@@ -96,14 +105,10 @@ export const relayTexts: Texts = {
     cancel: ['Whether the relay must stop the job', false],
   },
   OutputPiece: { data: ['Text, or Base64; see `encoding`', 'Linux\n'] },
-  Completion: {
-    '': ['The end of a job', { leaseId, outcome: 'exited', exitCode: 0, nodes: [{ nodeId, exitCode: 0 }] }],
-    leaseId: 'Lease of the claim',
-    outcome: 'How the run ended. `rejected`: it did not start. `interrupted`: the relay stopped before it ended',
-    nodes: 'Result of each node',
-    'nodes.exitCode': 'Exit code; null if the script did not exit by itself',
-    'output.chunks': 'In order of arrival; at most 65,536 bytes together',
-  },
+  Completion: { '': ['The end of a job', completionExample], ...completionTexts },
+  JobCompletion: { '': ['The end of a job', { jobId, ...completionExample }], ...completionTexts },
+  CompletionsRequest: { completions: 'Reports for different jobs; at most 65,536 bytes of output in total' },
+  CompletionsAnswer: { results: ['In the order of the request', [{ jobId, status: 'Completed' }]] },
   CompletionAnswer: { status: ['Final status of the job', 'Completed'] },
   Goodbye: { reason: ['Why the relay stops', 'SIGTERM'] },
 }

@@ -1,0 +1,102 @@
+import type { Completion, CompletionResult, CompletionsRequest } from '@platform/contract/relay'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { retryDelayMs } from './backoff.ts'
+import type { Client } from './client.ts'
+import { codeOf, RetryableError } from './http.ts'
+import { isJsonObject } from './json.ts'
+
+// The limits of the server for one request. The server limits the size of the output. The relay limits the size of the
+// reports in JSON, which is never smaller.
+const maxCompletions = 10
+const maxOutputBytes = 64 * 1024
+// A request without a response delays the next one for at most this time.
+const maxWaitMs = 1000
+
+type Report = {
+  jobId: string
+  body: Completion
+  sizeBytes: number
+  settle: (errorCode: Promise<string | undefined>) => void
+}
+
+/** Reports the results of jobs. Results that become known during a request share the next request. */
+export class Completions {
+  readonly #client: Pick<Client, 'attempt' | 'deliver'>
+  readonly #signal: AbortSignal
+  #waiting: Report[] = []
+  #isSending = false
+
+  constructor(client: Pick<Client, 'attempt' | 'deliver'>, signal: AbortSignal) {
+    this.#client = client
+    this.#signal = signal
+  }
+
+  /**
+   * Resolves to undefined if the server accepts the report, else to the error code. Repeats the report until the server
+   * decides. Rejects if the signal aborts.
+   */
+  report(jobId: string, body: Completion): Promise<string | undefined> {
+    return new Promise((settle) => {
+      this.#waiting.push({ jobId, body, sizeBytes: Buffer.byteLength(JSON.stringify(body)), settle })
+      if (!this.#isSending) void this.#sendWaiting()
+    })
+  }
+
+  async #sendWaiting(): Promise<void> {
+    this.#isSending = true
+    while (this.#waiting.length > 0) {
+      const { reports, sizeBytes } = this.#takeNext()
+      const sending = reports.length > 1 ? this.#sendTogether(reports) : this.#sendSeparately(reports)
+      // Large reports could not share the next request.
+      if (sizeBytes < maxOutputBytes / 2) await Promise.race([sending, sleep(maxWaitMs, undefined, { ref: false })])
+    }
+    this.#isSending = false
+  }
+
+  #takeNext(): { reports: Report[]; sizeBytes: number } {
+    let [count, sizeBytes] = [0, 0]
+    for (const report of this.#waiting.slice(0, maxCompletions)) {
+      if (count > 0 && sizeBytes + report.sizeBytes > maxOutputBytes) break
+      sizeBytes += report.sizeBytes
+      count++
+    }
+    return { reports: this.#waiting.splice(0, count), sizeBytes }
+  }
+
+  async #sendSeparately(reports: readonly Report[]): Promise<void> {
+    const sending = reports.map(async ({ jobId, body, settle }) => {
+      const delivery = this.#client.deliver({ path: `/jobs/${jobId}/complete`, body, signal: this.#signal })
+      settle(delivery.then((response) => (response.status === 200 ? undefined : codeOf(response))))
+      await delivery.catch(() => {})
+    })
+    await Promise.all(sending)
+  }
+
+  // Sends the reports without a result separately, because the server may not be able to process one of them.
+  async #sendTogether(reports: readonly Report[]): Promise<void> {
+    const results = await this.#resultsOf(reports)
+    for (const { jobId, settle } of reports) {
+      const result = results.get(jobId)
+      if (result !== undefined) settle(Promise.resolve(result.error))
+    }
+    await this.#sendSeparately(reports.filter(({ jobId }) => !results.has(jobId)))
+  }
+
+  async #resultsOf(reports: readonly Report[]): Promise<Map<string, CompletionResult>> {
+    const body: CompletionsRequest = { completions: reports.map((each) => ({ jobId: each.jobId, ...each.body })) }
+    try {
+      const response = await this.#client.attempt({ path: '/completions', body, signal: this.#signal })
+      const results: unknown[] = Array.isArray(response.body.results) ? response.body.results : []
+      return new Map(results.filter(isResult).map((result) => [result.jobId, result]))
+    } catch (error) {
+      const signal = this.#signal
+      if (error instanceof RetryableError) await sleep(retryDelayMs(0, error), undefined, { signal }).catch(() => {})
+      return new Map()
+    }
+  }
+}
+
+const isResult = (value: unknown): value is CompletionResult =>
+  isJsonObject(value) &&
+  typeof value.jobId === 'string' &&
+  (typeof value.error === 'string' || (value.error === undefined && typeof value.status === 'string'))
