@@ -46,7 +46,9 @@ export async function findCapacity(region: string, stage: string): Promise<Capac
     return { concurrency: freeConcurrency, requestsPerSecond, warnings }
   } catch (error) {
     const problem = `The account's concurrency is unknown (${messageOf(error)}), so none is reserved for sign-in, relays and health.`
-    warnings.push(`${problem} Allow lambda:GetAccountSettings, or set PLAT_CONCURRENCY.`)
+    warnings.push(
+      `${problem} Allow lambda:GetAccountSettings and lambda:GetFunctionConcurrency, or set PLAT_CONCURRENCY.`,
+    )
     return { concurrency: minConcurrency, requestsPerSecond: maxRequestsPerSecond, warnings }
   } finally {
     client.destroy()

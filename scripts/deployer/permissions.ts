@@ -174,6 +174,7 @@ export const permissionsOf: Readonly<Record<string, readonly Permission[]>> = {
       'CreateFunction GetFunction GetFunctionConfiguration GetFunctionCodeSigningConfig UpdateFunctionCode UpdateFunctionConfiguration PublishVersion ListVersionsByFunction DeleteFunction',
       functions,
     ),
+    permission('lambda', 'PutFunctionConcurrency GetFunctionConcurrency DeleteFunctionConcurrency', functions),
     functionTags,
     passRole('lambda'),
   ],

@@ -44,10 +44,18 @@ const createActions: Record<string, string> = {
   'aws:scheduler/schedule:Schedule': 'scheduler:CreateSchedule',
 }
 
+const isAllowed = (granted: ReturnType<typeof statementsOf>, action: string, arn: string) =>
+  granted.some(({ Action, Resource }) => Action.includes(action) && Resource.some((each) => matches(each, arn)))
+
+test.each(['Put', 'Get', 'Delete'])('the deployer may call %sFunctionConcurrency for its own functions', (verb) => {
+  const statements = statementsOf(dev, 'dev')
+  const arnOf = (stage: string) => `arn:aws:lambda:eu-central-1:123456789012:function:platform-${stage}-fn-relay`
+  const action = `lambda:${verb}FunctionConcurrency`
+  expect(['dev', 'other'].map((stage) => isAllowed(statements, action, arnOf(stage)))).toEqual([true, false])
+})
+
 test('resources may be created under their own names, and under no name of another stage', () => {
   const [statements, otherStage] = [statementsOf(production, 'production'), statementsOf(dev, 'dev')]
-  const isAllowed = (granted: typeof statements, action: string, arn: string) =>
-    granted.some(({ Action, Resource }) => Action.includes(action) && Resource.some((each) => matches(each, arn)))
   for (const [type, action] of Object.entries(createActions)) {
     const arns = ofType(production, type).map(({ state }) => String(state['arn']))
     expect(arns.length, type).toBeGreaterThan(0)
