@@ -3945,7 +3945,7 @@ export interface components {
              */
             resolvedCount: number;
             /**
-             * @description Names of the newest ten clusters
+             * @description Names of the newest ten clusters, or of the first ten `clusterIds`
              * @example [
              *       "berlin-1"
              *     ]
@@ -10321,7 +10321,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The number of clusters, with the names of the newest ten */
+            /** @description The number of clusters, with the names of ten */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];

@@ -40,7 +40,10 @@ export const ResolvedTarget = z
     names: z
       .array(z.string().max(64))
       .max(10)
-      .meta({ description: 'Names of the newest ten clusters', example: ['berlin-1'] }),
+      .meta({
+        description: 'Names of the newest ten clusters, or of the first ten `clusterIds`',
+        example: ['berlin-1'],
+      }),
     clusterIds: z
       .array(id('clus'))
       .max(targetCountLimit)
@@ -68,7 +71,7 @@ export const resolveTarget = createRoute({
     'Includes every matching cluster that existed before the request. Operations that accept a target resolve it again.',
   request: { body: jsonBody(TargetResolution) },
   responses: {
-    200: { description: 'The number of clusters, with the names of the newest ten', content: json(ResolvedTarget) },
+    200: { description: 'The number of clusters, with the names of ten', content: json(ResolvedTarget) },
   },
   errors: ['cluster_forbidden', 'filter_not_found', 'filter_not_applicable'],
   capabilities: ['table:read'],

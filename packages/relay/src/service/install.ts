@@ -143,7 +143,7 @@ export function nodeProblem(path: string, allowSudo: boolean): string | undefine
   for (let ancestor = path; ; ancestor = dirname(ancestor)) {
     const { mode, uid } = statSync(ancestor)
     if ((mode & 0o001) === 0)
-      return `The service cannot run ${path}, because only its owner can enter ${ancestor}. ${advice}`
+      return `The service cannot run ${path}, because not all users can enter ${ancestor}. ${advice}`
     // In a folder with the sticky bit, such as /tmp, other users cannot replace the files of root.
     if (uid !== 0 || (mode & 0o022 && !(mode & 0o1000)))
       return `The service must not run ${path}, because users other than root can change ${ancestor}. ${advice}`
