@@ -9741,7 +9741,7 @@ export interface operations {
                 status?: "Healthy" | "Degraded" | "Pending" | "Offline";
                 /** @description Only clusters of this type */
                 type?: "Hypervisor" | "CloudLocal";
-                /** @description Part of the name, case-insensitive. Together with status or type, it searches the newest 10,000 clusters; see `searchedAll` */
+                /** @description Part of the name, case-insensitive. A search that is combined with `status` or `type`, but not with a selector or another sort order, covers only the newest 10,000 clusters; see `searchedAll` */
                 search?: string;
                 /** @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements */
                 selector?: string;

@@ -240,7 +240,7 @@ export const listClusters = createRoute({
       type: z.enum(clusterTypes).optional(),
       search: z.string().max(64).optional().meta({
         description:
-          'Part of the name, case-insensitive. Together with status or type, it searches the newest 10,000 clusters; see `searchedAll`',
+          'Part of the name, case-insensitive. A search that is combined with `status` or `type`, but not with a selector or another sort order, covers only the newest 10,000 clusters; see `searchedAll`',
         example: 'berlin',
       }),
       selector: SelectorText.optional(),

@@ -37,7 +37,7 @@ export async function sweep(): Promise<void> {
   ])
 }
 
-/** A schedule runs once a minute at most, so delayed messages start the checks in between. */
+/** On AWS, a schedule runs once a minute at most, so delayed messages start the checks in between. */
 export async function sweepAndPlanChecks(): Promise<void> {
   const checkCount = Math.ceil(Math.min(60, config.PLAT_SWEEP_INTERVAL_SECONDS) / clusterCheckSeconds) - 1
   const delays = Array.from({ length: checkCount }, (_, index) => (index + 1) * clusterCheckSeconds)
