@@ -334,7 +334,7 @@ export const CompletionResult = z
   })
   .meta({ id: 'CompletionResult' })
 
-/** The responses to the reports of one request. Omits jobs that other requests changed too often at the same time. */
+/** The responses to the reports of one request. Ends before a job that other requests changed too often. */
 export const CompletionsResponse = z
   .object({ results: z.array(CompletionResult).max(maxCompletions) })
   .meta({ id: 'CompletionsAnswer' })

@@ -1,5 +1,5 @@
 import { type ErrorBody, type ErrorDetail } from '@platform/contract/common'
-import { type ErrorCode, messageOf } from '@platform/contract/errors'
+import { type ErrorCode, messageOf, statusOf } from '@platform/contract/errors'
 
 export type ErrorExtra = Partial<
   Pick<
@@ -38,3 +38,7 @@ export const storeContentionError = (): PlatformError =>
 
 export const validationFailedError = (details: ErrorDetail[]): PlatformError =>
   platformError('validation_failed', { details: details.slice(0, 50) })
+
+/** Whether a repetition of the same work may succeed. */
+export const isTransient = (error: unknown): boolean =>
+  error instanceof PlatformError && (error.code === 'conflict' || statusOf(error.code) === 503)

@@ -1,6 +1,6 @@
 import type { Completion, CompletionResult, CompletionsRequest } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { retryDelayMs } from './backoff.ts'
+import { randomMs, retryDelayMs } from './backoff.ts'
 import type { Client } from './client.ts'
 import { codeOf, RetryableError } from './http.ts'
 import { isJsonObject } from './json.ts'
@@ -11,6 +11,7 @@ const maxCompletions = 10
 const maxOutputBytes = 64 * 1024
 // A request without a response delays the next one for at most this time.
 const maxWaitMs = 1000
+const maxSpreadMs = 1000
 
 type Report = {
   jobId: string
@@ -44,27 +45,30 @@ export class Completions {
 
   async #sendWaiting(): Promise<void> {
     this.#isSending = true
-    while (this.#waiting.length > 0) {
-      const { reports, sizeBytes } = this.#takeNext()
+    // If a request takes long, all waiting reports are sent at once.
+    for (let isSlow = false; this.#waiting.length > 0;) {
+      const reports = this.#takeNext()
       const sending = reports.length > 1 ? this.#sendTogether(reports) : this.#sendSeparately(reports)
-      // Large reports could not share the next request.
-      if (sizeBytes < maxOutputBytes / 2) await Promise.race([sending, sleep(maxWaitMs, undefined, { ref: false })])
+      // A large report would not share its request with others anyway.
+      const isLarge = reports.length === 1 && (reports[0]?.sizeBytes ?? 0) > maxOutputBytes / 2
+      if (!isSlow && !isLarge) isSlow = await isSlowerThan(maxWaitMs, sending)
     }
     this.#isSending = false
   }
 
-  #takeNext(): { reports: Report[]; sizeBytes: number } {
+  #takeNext(): Report[] {
     let [count, sizeBytes] = [0, 0]
     for (const report of this.#waiting.slice(0, maxCompletions)) {
-      if (count > 0 && sizeBytes + report.sizeBytes > maxOutputBytes) break
       sizeBytes += report.sizeBytes
+      if (count > 0 && sizeBytes > maxOutputBytes) break
       count++
     }
-    return { reports: this.#waiting.splice(0, count), sizeBytes }
+    return this.#waiting.splice(0, count)
   }
 
-  async #sendSeparately(reports: readonly Report[]): Promise<void> {
+  async #sendSeparately(reports: readonly Report[], maxDelayMs = 0): Promise<void> {
     const sending = reports.map(async ({ jobId, body, settle }) => {
+      if (maxDelayMs > 0) await sleep(randomMs(maxDelayMs), undefined, { signal: this.#signal }).catch(() => {})
       const delivery = this.#client.deliver({ path: `/jobs/${jobId}/complete`, body, signal: this.#signal })
       settle(delivery.then((response) => (response.status === 200 ? undefined : codeOf(response))))
       await delivery.catch(() => {})
@@ -72,14 +76,18 @@ export class Completions {
     await Promise.all(sending)
   }
 
-  // Sends the reports without a result separately, because the server may not be able to process one of them.
+  // Sends the reports without a result separately, because the server may not be able to process one of them. Random
+  // delays spread their requests, because they change the same cluster.
   async #sendTogether(reports: readonly Report[]): Promise<void> {
     const results = await this.#resultsOf(reports)
     for (const { jobId, settle } of reports) {
       const result = results.get(jobId)
       if (result !== undefined) settle(Promise.resolve(result.error))
     }
-    await this.#sendSeparately(reports.filter(({ jobId }) => !results.has(jobId)))
+    await this.#sendSeparately(
+      reports.filter(({ jobId }) => !results.has(jobId)),
+      maxSpreadMs,
+    )
   }
 
   async #resultsOf(reports: readonly Report[]): Promise<Map<string, CompletionResult>> {
@@ -95,6 +103,9 @@ export class Completions {
     }
   }
 }
+
+const isSlowerThan = (limitMs: number, work: Promise<void>): Promise<boolean> =>
+  Promise.race([work.then(() => false), sleep(limitMs, true, { ref: false })])
 
 const isResult = (value: unknown): value is CompletionResult =>
   isJsonObject(value) &&

@@ -4,16 +4,19 @@ import { sweep } from '@platform/core/background/sweep'
 import { config } from '@platform/core/config'
 import { type Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
-import { get, query, upsert } from '@platform/core/db/table'
+import { create, get, query, upsert } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { platformError } from '@platform/core/error'
 import { newId } from '@platform/core/id'
+import { newBatchId } from '@platform/core/jobs/batches/id'
+import { findBatch } from '@platform/core/jobs/batches/record'
+import { chunk } from '@platform/core/lib/async'
 import * as Notification from '@platform/core/notifications/notification'
 import { transitionOf } from '@platform/core/outbox/record'
 import { type Projection, runProjections } from '@platform/core/outbox/run-projections'
 import { describe, expect, test } from 'vitest'
 import { handler as consumeEvents } from '../../../functions/queue/events.ts'
-import { shiftClock } from '@platform/core/clock'
+import { now, shiftClock } from '@platform/core/clock'
 import { advanceClock } from '../../support/clock.ts'
 import { receiveMessages } from '../support/messages.ts'
 import { expectError, newCaller } from '../../support/fixtures.ts'
@@ -22,6 +25,7 @@ import { onStoreCall } from '../../support/store-calls.ts'
 import { isLong } from '../../support/long.ts'
 import * as outbox from '../support/outbox.ts'
 import { auditEffect, readAuditEntries, commitEffects, drainOutbox, readPendingRecords } from '../support/outbox.ts'
+import { measureUsage } from '../support/usage.ts'
 
 const totalKey = (organisationId: string) => ({ pk: `TEST#${organisationId}`, sk: 'TOTAL' })
 
@@ -338,4 +342,27 @@ describe('of several workers', () => {
     expect(await runProjections(organisationId, [...projections, whenPrepared(overtake)])).toBe(true)
     expect(await readPendingRecords(organisationId)).toHaveLength(1)
   })
+})
+
+test('records that finish many batches are projected in few transactions', async () => {
+  const caller = await newCaller()
+  const { organisationId, userId: createdBy } = caller
+  const batchIds = range(60).map(() => newBatchId())
+  const batchOf = (id: string) => ({
+    id,
+    organisationId,
+    submittedCount: 1,
+    createdAtMs: now(),
+    createdBy,
+    expanded: 1,
+  })
+  await transact(batchIds.map((id) => create(keys.batch(organisationId, id), batchOf(id))))
+  const ends = batchIds.map((batchId) => transitionOf({ batchId, clusterId: newId('clus') }, 'Running', 'Completed'))
+  const records = chunk(ends, 10).map((transitions) => ({ transitions }))
+  await outbox.writeOutboxRecords(caller, records)
+  const { usage } = await measureUsage(() => drainOutbox(organisationId))
+  // If a transaction were too large, each record would have one of its own.
+  expect(usage.calls.filter((command) => command.startsWith('TransactWrite')).length).toBeLessThan(8)
+  const batches = await Promise.all(batchIds.map((id) => findBatch(organisationId, id)))
+  expect(batches.filter((batch) => batch?.finishedAtMs !== undefined).length).toBe(60)
 })

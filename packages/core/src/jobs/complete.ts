@@ -39,7 +39,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
 
 /**
  * Ends the jobs in one transaction. If one of them changes concurrently, ends each job like `complete`. Returns the
- * results in the order of the reports, without those of jobs that changed too often.
+ * results in the order of the reports, and stops at a job that changes too often.
  */
 export async function completeAll(caller: RelayCaller, reports: readonly JobCompletion[]): Promise<CompletionResult[]> {
   const jobs = await findOwnJobs(
@@ -49,15 +49,20 @@ export async function completeAll(caller: RelayCaller, reports: readonly JobComp
   const steps = await Promise.all(reports.map((report, index) => nextStep(caller, jobs[index], report)))
   const finishes = steps.filter((step) => typeof step === 'object')
   const isCommitted = finishes.length > 0 && (await commitFinishes(caller, finishes))
-  const results: (CompletionResult | undefined)[] = []
+  const results: CompletionResult[] = []
   // One after the other, because their transactions write the record of the same cluster.
   for (const [index, { jobId, ...report }] of reports.entries()) {
     const step = steps[index]
     if (typeof step === 'string') results.push({ jobId, error: step })
     else if (step !== undefined && isCommitted) results.push({ jobId, status: step.end.status })
-    else results.push(await completeOrReject(caller, jobId, report))
+    else {
+      const result = await completeOrReject(caller, jobId, report)
+      // Further attempts would take too long. The relay reports the other jobs again.
+      if (result === undefined) break
+      results.push(result)
+    }
   }
-  return results.filter((result) => result !== undefined)
+  return results
 }
 
 /** Returns the error code of a rejected report, how the job ends, or undefined if the job has ended before. */

@@ -1,6 +1,7 @@
 import { system } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { getMany, patch } from '../db/table.ts'
+import { isTransient } from '../error.ts'
 import { chunk, coalesced } from '../lib/async.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
@@ -35,7 +36,9 @@ export async function recordStart(job: JobRecord): Promise<void> {
 }
 
 /** Records the starts of jobs that still run. Concurrent calls for one organisation share transactions. */
-export const recordStarts = coalesced(async (organisationId: string, jobIds: readonly string[]): Promise<void> => {
+export const recordStarts = coalesced(recordStartsOf, isTransient)
+
+async function recordStartsOf(organisationId: string, jobIds: readonly string[]): Promise<void> {
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   const jobs = items
     .map(parseRelayed)
@@ -45,7 +48,7 @@ export const recordStarts = coalesced(async (organisationId: string, jobIds: rea
     // A job may have ended in between.
     if (!(await commitStarts(organisationId, part)) && part.length > 1) await Promise.all(part.map(recordStart))
   }
-})
+}
 
 const needsStartRecord = ({ status, isStartPending }: JobRecord): boolean =>
   status === 'Running' && isStartPending === true

@@ -71,10 +71,11 @@ export function singleFlight(
 
 /**
  * Calls with the same key in one turn of the event loop share one run of `work`, with the items of all calls. If this
- * run fails, `work` runs again for each call.
+ * run fails, `work` runs again for each call, unless the error is shared by all calls.
  */
 export function coalesced<Item>(
   work: (key: string, items: readonly Item[]) => Promise<void>,
+  isShared: (error: unknown) => boolean,
 ): (key: string, items: readonly Item[]) => Promise<void> {
   const pending = new Map<string, { items: Set<Item>; callCount: number; run: Promise<void> }>()
   const begin = (key: string) => {
@@ -94,7 +95,7 @@ export function coalesced<Item>(
     try {
       await shared.run
     } catch (error) {
-      if (shared.callCount === 1) throw error
+      if (shared.callCount === 1 || isShared(error)) throw error
       await work(key, items)
     }
   }

@@ -1,4 +1,3 @@
-import { statusOf } from '@platform/contract/errors'
 import * as z from 'zod'
 import { elapsedMs, isAhead, now } from '../clock.ts'
 import { type Condition, unchangedCondition } from '../db/expression.ts'
@@ -16,7 +15,7 @@ import {
   upsert,
 } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { PlatformError, storeContentionError } from '../error.ts'
+import { isTransient, storeContentionError } from '../error.ts'
 import { newNonce } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { recordMetric } from '../lib/metrics.ts'
@@ -50,8 +49,10 @@ export interface CountedWrites {
   writes?: readonly WriteItem[]
 }
 
-/** A transaction has at most 100 writes, and a record needs up to three. */
+/** A transaction has at most 100 writes: one for each record, two for each batch, and a few others. */
 const maxRecords = 30
+const maxBatches = 30
+/** Each event can create notifications and deliveries. */
 const maxEvents = 60
 const maxConflicts = 12
 
@@ -76,7 +77,7 @@ export async function runProjections(
       }
       if (elapsedMs() > endMs) return false
       if (outbox.count === maxRecords && !(await lease.hold())) return true
-      const records = limitEvents(await parseRecords(outbox.pending))
+      const records = fittingRecords(await parseRecords(outbox.pending))
       measureLag(records[0])
       const outcome = records.length === 0 ? 'separate' : await projectSafely(outbox, records, projections)
       // The other worker reads the outbox again after its commit.
@@ -133,10 +134,15 @@ function measureLag(oldestRecord: OutboxRecord | undefined): void {
   if (oldestRecord !== undefined) recordMetric('OutboxLag', (now() - oldestRecord.atMs) / 1000)
 }
 
-/** Each event can create notifications and deliveries, so the number of events per transaction is limited. */
-function limitEvents(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
+/** Returns the first records that fit into one transaction. */
+function fittingRecords(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
   let eventCount = 0
-  const end = records.findIndex((record) => (eventCount += record.events.length) > maxEvents)
+  const batchIds = new Set<string | undefined>()
+  const end = records.findIndex(({ events, transitions }) => {
+    eventCount += events.length
+    for (const { batchId } of transitions) batchIds.add(batchId)
+    return eventCount > maxEvents || batchIds.size > maxBatches
+  })
   return end < 0 ? records : records.slice(0, Math.max(end, 1))
 }
 
@@ -178,9 +184,6 @@ async function projectSafely(
     return 'separate'
   }
 }
-
-const isTransient = (error: unknown): boolean =>
-  error instanceof PlatformError && (error.code === 'conflict' || statusOf(error.code) === 503)
 
 /** Runs the projections that can process the record. If any projection cannot, also writes a copy to the quarantine. */
 async function projectOne(
