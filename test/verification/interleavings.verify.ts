@@ -5,8 +5,9 @@ import { get, query } from '@platform/core/db/table'
 import { advanceBatch } from '@platform/core/jobs/batches/advance'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { claim } from '@platform/core/jobs/claim'
-import { complete } from '@platform/core/jobs/complete'
+import { complete, completeAll } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
+import { recordStarts } from '@platform/core/jobs/start'
 import { complete as completeSetup } from '@platform/core/platform/setup'
 import { enroll } from '@platform/core/relays/enrollment'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
@@ -174,6 +175,39 @@ test('a job that is claimed twice and cancelled runs at most once and ends once'
     expect(events.filter((name) => name === 'job.started').length).toBeLessThanOrEqual(1)
     expect(events.filter((name) => /^job\.(completed|failed|cancelled)$/.test(name))).toHaveLength(1)
   }))
+
+test('jobs whose results share a request start once and end once', () =>
+  explore(
+    'shared requests against single ones: each job ends once',
+    amount(500, 6),
+    [2, 5],
+    async (scheduler, count) => {
+      const caller = await newCaller()
+      const { organisationId } = caller
+      const enrolled = await enrolledCluster(caller)
+      const reports = await Promise.all(
+        repeat(3, 0).map(async () => {
+          const jobId = await dispatchedJob(caller, enrolled)
+          const { leaseId } = await claim(enrolled.request(), jobId, undefined)
+          return { jobId, ...completionReport(enrolled, leaseId) }
+        }),
+      )
+      const jobIds = reports.map(({ jobId }) => jobId)
+      const [first = { jobId: '', ...completionReport(enrolled, '') }] = reports
+      const tasks: (() => Promise<unknown>)[] = [
+        () => completeAll(enrolled.request(), reports),
+        () => completeAll(enrolled.request(), reports.toReversed()),
+        () => recordStarts(organisationId, jobIds),
+        () => complete(enrolled.request(), first.jobId, first),
+        () => Job.cancel(caller, first.jobId),
+      ]
+      successesOf(await interleave(scheduler, tasks.slice(0, count)), 'job_already_finished')
+      expect(await readJobCounters(caller, enrolled)).toEqual([0, 0])
+      const events = await readEventNames(organisationId)
+      expect(events.filter((name) => name === 'job.started')).toHaveLength(3)
+      expect(events.filter((name) => /^job\.(completed|failed|cancelled)$/.test(name))).toHaveLength(3)
+    },
+  ))
 
 test('a cluster is removed or gets jobs, never both', () =>
   explore(
