@@ -67,7 +67,7 @@ test('runs a small job in two requests: a heartbeat that claims it, and a report
   expect((await platform.job(jobId)).result.output).toBe('out\n')
 })
 
-test('ends several jobs with one report, which may be repeated', async ({ platform }) => {
+test('ends several jobs with one request, which may be repeated', async ({ platform }) => {
   const relay = await platform.newRelay()
   const jobIds = [await platform.submit(relay.clusterId), await platform.submit(relay.clusterId)]
   const jobs = []

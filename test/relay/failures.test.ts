@@ -66,11 +66,11 @@ test('delivers a result when the server is available again', async () => {
 })
 
 test.for([
-  ['after success', () => {}, [1, 1], 1],
-  ['after a lost response', ({ lostResponses }: FakePlatform) => lostResponses.add('completions'), [4, 1], 2],
-  ['after an error', ({ failing }: FakePlatform) => failing.add('completions'), [4, 1], 1],
+  ['it succeeds', () => {}, [1, 1], 1],
+  ['its response is lost', ({ lostResponses }: FakePlatform) => lostResponses.add('completions'), [4, 1], 2],
+  ['it fails', ({ failing }: FakePlatform) => failing.add('completions'), [4, 1], 1],
 ] as const)(
-  'results that become known during a request share the next request; %s, each is reported once or again',
+  'results that become known during a request share the next request, and all arrive if %s',
   async ([, prepare, calls, reports]) => {
     await start({ prepare })
     const { platform } = stage

@@ -1,14 +1,14 @@
 import type { Completion, CompletionResult, CompletionsRequest } from '@platform/contract/relay'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { randomMs, retryDelayMs } from './backoff.ts'
+import { maxRequestBytes } from './backlog.ts'
 import type { Client } from './client.ts'
 import { codeOf, RetryableError } from './http.ts'
 import { isJsonObject } from './json.ts'
 
-// The limits of the server for one request. The server limits the size of the output. The relay limits the size of the
-// reports in JSON, which is never smaller.
+// The limit of the server for one request. The server also limits the output in a request to `maxRequestBytes`. The relay
+// compares this limit with the size of the reports in JSON, which is never smaller than their output.
 const maxCompletions = 10
-const maxOutputBytes = 64 * 1024
 // A request without a response delays the next one for at most this time.
 const maxWaitMs = 1000
 const maxSpreadMs = 1000
@@ -50,7 +50,7 @@ export class Completions {
       const reports = this.#takeNext()
       const sending = reports.length > 1 ? this.#sendTogether(reports) : this.#sendSeparately(reports)
       // A large report would not share its request with others anyway.
-      const isLarge = reports.length === 1 && (reports[0]?.sizeBytes ?? 0) > maxOutputBytes / 2
+      const isLarge = reports.length === 1 && (reports[0]?.sizeBytes ?? 0) > maxRequestBytes / 2
       if (!isSlow && !isLarge) isSlow = await isSlowerThan(maxWaitMs, sending)
     }
     this.#isSending = false
@@ -60,7 +60,7 @@ export class Completions {
     let [count, sizeBytes] = [0, 0]
     for (const report of this.#waiting.slice(0, maxCompletions)) {
       sizeBytes += report.sizeBytes
-      if (count > 0 && sizeBytes > maxOutputBytes) break
+      if (count > 0 && sizeBytes > maxRequestBytes) break
       count++
     }
     return this.#waiting.splice(0, count)

@@ -137,10 +137,10 @@ function measureLag(oldestRecord: OutboxRecord | undefined): void {
 /** Returns the first records that fit into one transaction. */
 function fittingRecords(records: readonly OutboxRecord[]): readonly OutboxRecord[] {
   let eventCount = 0
-  const batchIds = new Set<string | undefined>()
+  const batchIds = new Set<string>()
   const end = records.findIndex(({ events, transitions }) => {
     eventCount += events.length
-    for (const { batchId } of transitions) batchIds.add(batchId)
+    for (const { batchId } of transitions) if (batchId !== undefined) batchIds.add(batchId)
     return eventCount > maxEvents || batchIds.size > maxBatches
   })
   return end < 0 ? records : records.slice(0, Math.max(end, 1))
