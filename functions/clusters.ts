@@ -22,6 +22,7 @@ import {
 } from '@platform/contract/relay-update'
 import { getClusterTimeline } from '@platform/contract/timeline'
 import * as Cluster from '@platform/core/clusters/cluster'
+import { removeCluster } from '@platform/core/jobs/remove-cluster'
 import { withSavedFilter } from '@platform/core/clusters/apply-saved-filter'
 import { approve } from '@platform/core/relays/approve'
 import * as Enrollment from '@platform/core/relays/enrollment'
@@ -50,7 +51,7 @@ export const handler = serve(
   route(getCluster, async ({ caller, params }) => result(200, await Cluster.read(caller, params.id))),
   route(updateCluster, async ({ caller, params, body }) => result(200, await Cluster.update(caller, params.id, body))),
   route(deleteCluster, async ({ caller, params }) => {
-    await Cluster.remove(caller, params.id)
+    await removeCluster(caller, params.id)
     return result(204)
   }),
   route(issueEnrollmentToken, async ({ caller, params }) => result(201, await Enrollment.issue(caller, params.id))),

@@ -7,9 +7,12 @@ import * as Batch from '@platform/core/jobs/batches/batch'
 import { claim } from '@platform/core/jobs/claim'
 import { complete, completeAll } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
+import { recordEnds } from '@platform/core/jobs/end'
+import { removeCluster } from '@platform/core/jobs/remove-cluster'
 import { recordStarts } from '@platform/core/jobs/start'
 import { complete as completeSetup } from '@platform/core/platform/setup'
 import { enroll } from '@platform/core/relays/enrollment'
+import { heartbeat } from '@platform/core/relays/heartbeat'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { assert, asyncProperty, integer, type Scheduler, scheduler as anySchedule } from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
@@ -208,6 +211,38 @@ test('jobs whose results share a request start once and end once', () =>
       expect(events.filter((name) => /^job\.(completed|failed|cancelled)$/.test(name))).toHaveLength(3)
     },
   ))
+
+test('the end of a job of a batch is recorded once, and before its cluster is removed', () =>
+  explore('ends that a message records: each one once', amount(500, 6), [2, 6], async (scheduler, count) => {
+    const caller = await newCaller()
+    const { organisationId } = caller
+    const clusters = [await enrolledCluster(caller), await enrolledCluster(caller)] as const
+    const [first, second] = clusters
+    const jobs = clusters.map(({ cluster }) => scriptJob(cluster.id))
+    const { batchId, jobIds } = await Batch.submit(caller, { jobs })
+    await advanceBatch({ organisationId, batchId })
+    const beat = async ({ request, heartbeat: report }: typeof first, change: object = {}) =>
+      (await heartbeat(request(), { ...report, claimKey: 'key-0001', ...change })).claims ?? []
+    const end = (enrolled: typeof first, claims: readonly { leaseId: string; jobId: string }[]) => () =>
+      Promise.all(
+        claims.map(({ jobId, leaseId }) => complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))),
+      )
+    const [endFirst, endSecond] = [end(first, await beat(first)), end(second, await beat(second))]
+    const record = () => recordEnds(organisationId, jobIds)
+    await endSecond()
+    const remove = () => removeCluster(caller, first.cluster.id)
+    const tasks = [endFirst, record, () => beat(first, { running: jobIds.slice(0, 1) }), endFirst, remove, record]
+    const codes = ['cluster_has_active_jobs', 'relay_revoked', 'job_not_found']
+    successesOf(await interleave<unknown>(scheduler, tasks.slice(0, count)), ...codes)
+    await record()
+    const counters = await Promise.all(clusters.map((enrolled) => readJobCounters(caller, enrolled)))
+    expect(counters.filter(([activeCount]) => activeCount !== undefined)).toEqual(
+      counters.flatMap(([activeCount]) => (activeCount === undefined ? [] : [[0, 0]])),
+    )
+    const events = await readEventNames(organisationId)
+    expect(events.filter((name) => name === 'job.started')).toHaveLength(2)
+    expect(events.filter((name) => name === 'job.completed')).toHaveLength(2)
+  }))
 
 test('a cluster is removed or gets jobs, never both', () =>
   explore(

@@ -172,6 +172,6 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'a change with one webhook': { storeCalls: 22, writeUnits: 52, messages: 2 },
   'a single job': { storeCalls: 17, writeUnits: 33, messages: 3 },
   'GET job': reads(1),
-  'a job of a batch': { storeCalls: 11, writeUnits: 23, messages: 3 },
-  'a job of a batch, longer than two seconds': { storeCalls: 12, writeUnits: 27, messages: 3 },
+  'a job of a batch': { storeCalls: 11, writeUnits: 19, messages: 3 },
+  'a job of a batch, longer than two seconds': { storeCalls: 12, writeUnits: 23, messages: 4 },
 }

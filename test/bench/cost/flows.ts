@@ -49,6 +49,8 @@ const checksPerSweep = 5
 const warmUpHeartbeats = 20
 /** Longer than the delay of messages about claims. */
 const startDelayMs = 2500
+/** Longer than the delay of messages about ended jobs of batches. */
+const endDelayMs = 1500
 /** Sweeps that finish the work of the setup. */
 const warmUpSweeps = 8
 
@@ -215,6 +217,7 @@ async function runBatch(
   await delay(durationMs)
   await recorder.deliverMessages()
   for (const job of claimedJobs) await complete(recorder, job)
+  await delay(endDelayMs)
   await recorder.deliverMessages()
 }
 

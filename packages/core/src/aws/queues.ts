@@ -12,6 +12,8 @@ export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 /** Delays messages about frequent changes, so that one run processes several changes. */
 export const coalescingDelaySeconds = 2
 
+const endDelaySeconds = 1
+
 export interface JobReference {
   organisationId: string
   jobId: string
@@ -63,6 +65,13 @@ export const enqueueProjections = (organisationId: string, delaySeconds = 0): Pr
 export const enqueueStarts = (organisationId: string, jobIds: readonly string[]): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, coalescingDelaySeconds)
 
+/**
+ * Enqueues jobs of batches that have ended. The consumer records their ends (`jobs/end.ts`), after a delay so that jobs
+ * that end within a second share a record. Returns whether the message was sent.
+ */
+export const enqueueEnds = (organisationId: string, jobIds: readonly string[]): Promise<boolean> =>
+  trySend(config.PLAT_QUEUE_EVENTS, { organisationId, ended: jobIds.join(',') }, endDelaySeconds)
+
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)
 
@@ -70,20 +79,27 @@ export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
 export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
 
-/**
- * Errors are only logged, because almost all work is stored and enqueued again later. Each organisation or module is a
- * message group of its own, so that a burst of one group does not delay the others.
- */
-async function enqueue(
+/** Errors are only logged, because almost all work is stored and enqueued again later. */
+async function enqueue(...message: Parameters<typeof trySend>): Promise<void> {
+  await trySend(...message)
+}
+
+/** Each organisation or module is a message group of its own, so that a burst of one group does not delay the others. */
+async function trySend(
   QueueUrl: string,
   message: { organisationId: string } & Record<string, string>,
   DelaySeconds = 0,
   MessageGroupId = message.organisationId,
-): Promise<void> {
+): Promise<boolean> {
   const body = { QueueUrl, MessageBody: JSON.stringify(message), MessageGroupId }
   try {
     await client.send(new SendMessageCommand({ ...body, ...(DelaySeconds > 0 && { DelaySeconds }) }))
+    return true
   } catch (error) {
-    log('warn', 'Failed to enqueue message; the sweep retries', { ...message, error: String(error) })
+    log('warn', 'Cannot send a message to a queue; the platform sends it again later', {
+      ...message,
+      error: String(error),
+    })
+    return false
   }
 }

@@ -1,4 +1,4 @@
-import { type BatchRecord, parseBatch, readJobsOf } from '../jobs/batches/record.ts'
+import { type BatchRecord, countEnded, parseBatch, readJobsOf } from '../jobs/batches/record.ts'
 import { system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import {
@@ -17,7 +17,8 @@ import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { enforceDeadline, enforceDeadlines } from '../jobs/deadlines.ts'
-import { parseJob } from '../jobs/record.ts'
+import { retryLateEndsOf } from '../jobs/end.ts'
+import { isTerminal, parseJob } from '../jobs/record.ts'
 import { log } from '../log.ts'
 import { requeueIfStalled } from '../operations/operation.ts'
 import { newNonce } from '../id.ts'
@@ -291,12 +292,15 @@ function correctedTimesOf({
  * Batches stay due until they are finished, because the due index does not contain their jobs. A message about a batch
  * that is not fully stored, is cancelled or limits its jobs may be lost, so it is sent again.
  */
-async function checkBatch({ organisationId, id, ...batch }: BatchRecord): Promise<void> {
-  const { starts, maxConcurrency, maxErrors, cancelRequestedAtMs } = batch
+async function checkBatch(batch: BatchRecord): Promise<void> {
+  const { organisationId, id, starts, maxConcurrency, maxErrors, cancelRequestedAtMs } = batch
   const isAdvancing = [starts, maxConcurrency, maxErrors, cancelRequestedAtMs].some((value) => value !== undefined)
   if (isAdvancing) await enqueueBatch({ organisationId, batchId: id })
   const retryMs = now() + 2 * outboxRetryMs
-  const checkMs = (await enforceDeadlines(await readJobsOf(organisationId, id))) ?? retryMs
-  const change = { set: keys.dueIndexKeys(id, isAdvancing ? Math.min(checkMs, retryMs) : checkMs) }
+  const jobs = await readJobsOf(organisationId, id)
+  const checkMs = (await enforceDeadlines(jobs)) ?? retryMs
+  const isCounted = jobs.filter(isTerminal).length <= countEnded(batch)
+  const mustRepeat = isAdvancing || (!isCounted && (await retryLateEndsOf(organisationId, jobs)))
+  const change = { set: keys.dueIndexKeys(id, mustRepeat ? Math.min(checkMs, retryMs) : checkMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
 }

@@ -6,22 +6,33 @@ import { patch, type WriteItem } from '../db/table.ts'
 export interface CounterChange {
   clusterId: string
   drop?: Record<string, ReadonlySet<string>>
-  /** The id of a job to add to the listed jobs. The write then has the condition of `listingCondition`. */
+  /** The id of a job of a batch to list. The write then has the condition of `batchListingCondition`. */
   list?: string
+  /** The id of a listed job of a batch whose end is counted. The write fails if the job is not listed. */
+  unlist?: string
   lastJobId?: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
 
 export const lastJobOf = (jobId: string) => ({ lastJob: jobId.slice('job_'.length) })
 
-/** Limits the size of the cluster record, because each heartbeat writes the record. */
-export const maxListed = 6
+/** These numbers limit the size of the cluster record, because each heartbeat writes the record. */
+const maxListedJobs = 6
+export const maxListedBatchJobs = 3
 
-/** Requires that the list has room for `count` more jobs, and that no job waits in the inbox. */
-export const listingCondition = (count: number): Condition => ({
-  listedJobs: { absentOrSmaller: maxListed - count + 1 },
-  waitingJobs: { absentOrAtMost: 0 },
+const noOthersWait: Condition = { waitingJobs: { absentOrAtMost: 0 } }
+
+/** Requires that the list has room for another job, and that no job waits in the inbox. */
+export const listingCondition: Condition = { listedJobs: { absentOrSmaller: maxListedJobs }, ...noOthersWait }
+
+/** Requires the same for `count` more jobs of batches. */
+const batchListingCondition = (count: number): Condition => ({
+  listedBatchJobs: { absentOrSmaller: maxListedBatchJobs - count + 1 },
+  ...noOthersWait,
 })
+
+/** Removes the jobs from both lists of their cluster. */
+export const unlisting = (jobIds: ReadonlySet<string>) => ({ listedJobs: jobIds, listedBatchJobs: jobIds })
 
 const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCancelled: 'Cancelled' } as const
 
@@ -46,7 +57,8 @@ interface Sum {
   set: Record<string, string>
   add: Record<string, number>
   drop: Record<string, Set<string>>
-  listedJobs: Set<string>
+  listed: Set<string>
+  unlisted: Set<string>
 }
 
 /** Adds up the changes of each cluster, because a transaction may write an item only once. */
@@ -55,23 +67,25 @@ export function counterWrites(
   changes: readonly CounterChange[],
 ): { clusterId: string; write: WriteItem }[] {
   const sums = new Map<string, Sum>()
-  for (const { clusterId, add, drop = {}, list, lastJobId } of changes) {
-    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, listedJobs: new Set(), set: {} }
+  for (const { clusterId, add, drop = {}, list, unlist, lastJobId } of changes) {
+    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, listed: new Set(), unlisted: new Set(), set: {} }
     if (lastJobId !== undefined) sum.set = lastJobOf(lastJobId)
-    if (list !== undefined) sum.listedJobs.add(list)
+    if (list !== undefined) sum.listed.add(list)
+    if (unlist !== undefined) sum.unlisted.add(unlist)
     for (const [counter, amount] of Object.entries(add)) sum.add[counter] = (sum.add[counter] ?? 0) + amount
     for (const [name, ids] of Object.entries(drop)) sum.drop[name] = new Set([...(sum.drop[name] ?? []), ...ids])
     sums.set(clusterId, sum)
   }
-  return [...sums].map(([clusterId, { add, drop, listedJobs, set }]) => ({
-    clusterId,
-    write:
-      listedJobs.size === 0
-        ? patch(keys.cluster(organisationId, clusterId), { set, add, drop })
-        : patch(
-            keys.cluster(organisationId, clusterId),
-            { set, add: { ...add, listedJobs }, drop },
-            listingCondition(listedJobs.size),
-          ),
-  }))
+  return [...sums].map(([clusterId, { set, add, drop, listed, unlisted }]) => {
+    const key = keys.cluster(organisationId, clusterId)
+    if (listed.size > 0) {
+      const change = { set, add: { ...add, listedBatchJobs: listed }, drop }
+      return { clusterId, write: patch(key, change, batchListingCondition(listed.size)) }
+    }
+    if (unlisted.size > 0) {
+      const change = { set, add, drop: { ...drop, listedBatchJobs: unlisted } }
+      return { clusterId, write: patch(key, change, { listedBatchJobs: { containsAll: unlisted } }) }
+    }
+    return { clusterId, write: patch(key, { set, add, drop }) }
+  })
 }

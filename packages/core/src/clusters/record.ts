@@ -67,6 +67,8 @@ const StoredCluster = z.object({
   waitingJobs: z.number().default(0),
   /** Jobs that wait and have no item in the inbox, and claimed jobs that the relay has not yet reported as running. */
   listedJobs: z.set(z.string()).default(() => new Set<string>()),
+  /** Jobs of batches that wait, run, or have ended without their end being recorded. */
+  listedBatchJobs: z.set(z.string()).default(() => new Set<string>()),
   /** Number of jobs, including finished ones. */
   jobs: z.number().default(0),
   /** The id of the job that was stored last, without its prefix. */

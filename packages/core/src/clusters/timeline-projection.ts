@@ -24,11 +24,10 @@ const isCluster = (value: unknown): value is string => typeof value === 'string'
 
 const eventEntries = (record: OutboxRecord): Entry[] =>
   record.events.flatMap((event, index) => {
-    const { clusterId, relayId } = event.data
+    const { clusterId } = event.data
     // Each event is a millisecond later than the one before, so that the timeline keeps their order.
-    const eventRecord = { ...record, atMs: (event.atMs ?? record.atMs) + index }
-    // The actor of the record may be the platform, because the end of a job also records its start.
-    if (event.name === 'job.started' && isText(relayId)) eventRecord.actor = { kind: 'relay', id: relayId }
+    const { atMs = record.atMs, actor = record.actor } = event
+    const eventRecord = { ...record, atMs: atMs + index, actor }
     if (!isCluster(clusterId) || event.name === removalEvent || isShownLater(event)) return []
     return [
       ...queuedEntries(eventRecord, clusterId, event),

@@ -8,6 +8,7 @@ export type AttributeCondition =
   | { absentOrAtMost: number }
   | { absentOrSmaller: number }
   | { oneOf: readonly unknown[] }
+  | { containsAll: ReadonlySet<string> }
 
 /** Requires that an attribute still has the value that was read, or is still absent. */
 export const unchangedCondition = (value: unknown): AttributeCondition =>
@@ -52,6 +53,9 @@ class Builder {
     if ('isNot' in test) return `${name} <> ${this.valueAlias(test.isNot)}`
     if ('atMost' in test) return `${name} <= ${this.valueAlias(test.atMost)}`
     if ('oneOf' in test) return `${name} IN (${test.oneOf.map((value) => this.valueAlias(value)).join(', ')})`
+    if ('containsAll' in test) {
+      return [...test.containsAll].map((member) => `contains(${name}, ${this.valueAlias(member)})`).join(' AND ')
+    }
     if ('absentOrAtMost' in test) {
       return `(attribute_not_exists(${name}) OR ${name} <= ${this.valueAlias(test.absentOrAtMost)})`
     }

@@ -13,7 +13,8 @@ import { platformError, validationFailedError } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { minRereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
-import { inboxExitChange, leaveInbox, waitingIn } from './inbox.ts'
+import { parseListed, retryLateEnds } from './end.ts'
+import { inboxExitChange, leaveInbox, listedIn, waitingUnlisted } from './inbox.ts'
 import { recordStart } from './start.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
@@ -60,27 +61,32 @@ export const firstCheckOf = (
  * Throws `job_not_found` for jobs of other clusters, to hide their existence, and `relay_revoked` if the relay is not
  * the current one of its cluster.
  */
-export async function findOwnJob(caller: RelayCaller, jobId: string): Promise<JobRecord> {
-  const [job] = isId('job', jobId) ? await findOwnJobs(caller, [jobId]) : []
+export const findOwnJob = async (caller: RelayCaller, jobId: string): Promise<JobRecord> =>
+  (await findOwnJobAndList(caller, jobId)).job
+
+/** Also returns the ids of the cluster's listed jobs of batches. */
+export async function findOwnJobAndList(caller: RelayCaller, jobId: string) {
+  if (!isId('job', jobId)) throw platformError('job_not_found')
+  const { jobs, listedIds } = await findOwnJobs(caller, [jobId])
+  const [job] = jobs
   if (job === undefined) throw platformError('job_not_found')
-  return job
+  return { job, listedIds }
 }
 
 /** Returns undefined for each job for which `findOwnJob` throws `job_not_found`. Throws `relay_revoked` like it. */
-export async function findOwnJobs(caller: RelayCaller, jobIds: readonly string[]): Promise<(JobRecord | undefined)[]> {
-  const { isPending, items } = await readAsRelay(
-    caller,
-    jobIds.map((id) => keys.job(caller.organisationId, id)),
-  )
+export async function findOwnJobs(caller: RelayCaller, jobIds: readonly string[]) {
+  const itemKeys = jobIds.map((id) => keys.job(caller.organisationId, id))
+  const { isPending, listedIds, items } = await readAsRelay(caller, itemKeys)
   // A relay that waits for approval has no jobs.
-  return items.map(parseRelayed).map((job) => (isPending || job?.clusterId !== caller.clusterId ? undefined : job))
+  const isOwn = (job: JobRecord | undefined) => !isPending && job?.clusterId === caller.clusterId
+  return { jobs: items.map(parseRelayed).map((job) => (isOwn(job) ? job : undefined)), listedIds }
 }
 
 async function readAsRelay({ organisationId, clusterId, relayId }: RelayCaller, itemKeys: readonly keys.Key[]) {
   const [cluster, ...items] = await getConsistent([keys.cluster(organisationId, clusterId), ...itemKeys])
   const isPending = cluster?.['pendingRelayId'] === relayId
   if (!isPending && cluster?.['relayId'] !== relayId) throw platformError('relay_revoked')
-  return { isPending, items }
+  return { isPending, items, listedIds: parseListed(cluster) }
 }
 
 async function jobAndPayloadOf(caller: RelayCaller, jobId: string) {
@@ -172,8 +178,13 @@ export async function claimWaiting(
   cluster: ClusterRecord,
   { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
-  const listedJobs = await jobsWithPayload(caller, [...cluster.listedJobs].toSorted())
+  const listedJobs = await jobsWithPayload(caller, listedIn(cluster))
   const repeatedJobs = listedJobs.flatMap((each) => startedJobsOf(each, caller, claimKey))
+  await retryLateEnds(
+    caller.organisationId,
+    listedJobs.map(({ job }) => job),
+    cluster.listedBatchJobs,
+  )
   const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
   const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
   const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
@@ -225,8 +236,7 @@ async function startFromInbox(
   limit: number,
   claimKey: string,
 ): Promise<Started[] | 'conflict'> {
-  const waitingIds = await waitingIn({ ...cluster, listedJobs: new Set() }, limit)
-  const waitingJobs = await jobsWithPayload(caller, waitingIds)
+  const waitingJobs = await jobsWithPayload(caller, await waitingUnlisted(cluster, limit))
   const claimableJobs = fittingJobs(waitingJobs.filter(({ job }) => job.clusterId === cluster.id && isClaimable(job)))
   if (claimableJobs.length === 0) return []
   const starts = claimableJobs.map(({ job, payload }) => ({ ...startOf(job, caller.relayId, claimKey), payload }))

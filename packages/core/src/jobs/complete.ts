@@ -6,18 +6,20 @@ import {
   type Outcome,
   rejections,
 } from '@platform/contract/relay'
+import { enqueueEnds } from '../aws/queues.ts'
 import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { unchangedCondition } from '../db/expression.ts'
-import { addEnded, counterWrites } from '../clusters/counters.ts'
+import { addEnded, counterWrites, unlisting } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
-import { patch, type WriteItem } from '../db/table.ts'
+import { patch, tryUpdate, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { PlatformError, platformError, storeContentionError } from '../error.ts'
 import { sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
-import { checkLease, findOwnJob, findOwnJobs, holdsLease } from './claim.ts'
+import { checkLease, findOwnJobAndList, findOwnJobs, holdsLease } from './claim.ts'
+import { canRecordLater, recordEnds } from './end.ts'
 import { deleteMiddle, endOf as endOfChunks, outputFieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { effectsOfStart } from './start.ts'
@@ -28,11 +30,14 @@ const maxAttempts = 4
 /** Idempotent. If the job ended differently, stores the first such report and throws `job_already_finished`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const job = await findOwnJob(caller, jobId)
+    const { job, listedIds } = await findOwnJobAndList(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isTerminal(job)) return respondToRepeat(job, report)
+    if (isTerminal(job)) return respondToRepeat(job, report, listedIds)
     const finish = await prepareFinish(job, report)
-    if (await commitFinishes(caller, [finish])) return { jobId, status: finish.end.status }
+    const isStored = canRecordLater({ ...job, ...finish.end }, listedIds)
+      ? storeEnd(finish)
+      : commitFinishes(caller, [finish])
+    if (await isStored) return { jobId, status: finish.end.status }
   }
   throw storeContentionError()
 }
@@ -42,7 +47,7 @@ export async function complete(caller: RelayCaller, jobId: string, report: Compl
  * results in the order of the reports, and stops at a job that changes too often.
  */
 export async function completeAll(caller: RelayCaller, reports: readonly JobCompletion[]): Promise<CompletionResult[]> {
-  const jobs = await findOwnJobs(
+  const { jobs } = await findOwnJobs(
     caller,
     reports.map(({ jobId }) => jobId),
   )
@@ -111,9 +116,32 @@ async function commitFinishes(caller: RelayCaller, finishes: readonly PreparedFi
   })
   if (failure !== undefined) return false
   await failpoint('complete.written')
+  await deleteMiddles(finishes)
+  return true
+}
+
+/** Ends the job; the message that follows records its end. Returns false if the job was changed concurrently. */
+async function storeEnd(finish: PreparedFinish): Promise<boolean> {
+  const { key, change, condition } = endWrite(finish)
+  // A write costs half as much outside of a transaction.
+  const isStored =
+    finish.writes.length === 0
+      ? (await tryUpdate(key, change, condition)) !== undefined
+      : (await transact([patch(key, change, condition), ...finish.writes])) === undefined
+  if (!isStored) return false
+  await failpoint('end.written')
+  await deleteMiddles([finish])
+  await recordSoon(finish.job)
+  return true
+}
+
+async function recordSoon({ organisationId, id }: JobRecord): Promise<void> {
+  if (!(await enqueueEnds(organisationId, [id]))) await recordEnds(organisationId, [id])
+}
+
+async function deleteMiddles(finishes: readonly PreparedFinish[]): Promise<void> {
   const withOutput = finishes.filter(({ chunks }) => chunks.length > 0)
   await Promise.all(withOutput.map(({ job, chunks }) => deleteMiddle(job, endOfChunks(chunks))))
-  return true
 }
 
 /** Identifies a report, to recognise a repeat; 128 bits suffice. */
@@ -148,36 +176,49 @@ export function effectsOfStartAndFinish(job: JobRecord, end: JobEnd) {
 }
 
 type EndFields = Pick<JobRecord, 'status' | 'statusReason' | 'completion'> & Partial<JobRecord>
+type Finish = { job: JobRecord; fields: EndFields }
+
+/** Returns the write that ends a running job. It fails if the job was changed concurrently. */
+const endWrite = ({ job, fields }: Finish) => ({
+  key: keys.job(job.organisationId, job.id),
+  change: {
+    set: { ...fields, ...keys.jobStatusIndexKey(job, fields.status), completedAtMs: now() },
+    remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs'],
+  },
+  // `outputBytes` has changed if output arrived since the job was read; the result must include the output.
+  condition: {
+    status: { is: 'Running' },
+    leaseId: { is: job.leaseId },
+    isStartPending: unchangedCondition(job.isStartPending),
+    outputBytes: unchangedCondition(job.outputBytes || undefined),
+  } as const,
+})
+
+function recordedEndWrite(finish: Finish): WriteItem {
+  const { key, change, condition } = endWrite(finish)
+  return patch(key, { ...change, remove: [...change.remove, 'isStartPending'] }, condition)
+}
 
 /** Returns the writes that end running jobs of one organisation. They fail if a job was changed concurrently. */
-export const finishWrites = (finishes: readonly { job: JobRecord; fields: EndFields }[]): WriteItem[] => [
-  ...finishes.map(({ job, fields }) =>
-    patch(
-      keys.job(job.organisationId, job.id),
-      {
-        set: { ...fields, ...keys.jobStatusIndexKey(job, fields.status), completedAtMs: now() },
-        remove: ['duepk', 'duesk', 'claimKey', 'leaseRenewedAtMs', 'outputPaidAtMs', 'isStartPending'],
-      },
-      // `outputBytes` has changed if output arrived since the job was read; the result must include the output.
-      {
-        status: { is: 'Running' },
-        leaseId: { is: job.leaseId },
-        isStartPending: unchangedCondition(job.isStartPending),
-        outputBytes: unchangedCondition(job.outputBytes || undefined),
-      },
-    ),
-  ),
+export const finishWrites = (finishes: readonly Finish[]): WriteItem[] => [
+  ...finishes.map(recordedEndWrite),
   ...counterWrites(
     finishes[0]?.job.organisationId ?? '',
     finishes.map(({ job, fields }) => ({
       clusterId: job.clusterId,
       add: { activeJobs: -1, ...addEnded(fields.status) },
-      drop: { listedJobs: new Set([job.id]) },
+      drop: unlisting(new Set([job.id])),
     })),
   ).map(({ write }) => write),
 ]
 
-async function respondToRepeat(job: JobRecord, report: Completion): Promise<CompletionResponse> {
+async function respondToRepeat(
+  job: JobRecord,
+  report: Completion,
+  listedIds: ReadonlySet<string>,
+): Promise<CompletionResponse> {
+  // The first report may have been interrupted before its message.
+  if (canRecordLater(job, listedIds)) await recordSoon(job)
   if (job.completion === hashOf(report) && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }

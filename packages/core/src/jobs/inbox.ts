@@ -1,4 +1,4 @@
-import { listingCondition } from '../clusters/counters.ts'
+import { listingCondition, unlisting } from '../clusters/counters.ts'
 import { type ClusterRecord } from '../clusters/record.ts'
 import { type Change, type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -11,7 +11,8 @@ import { type JobRecord } from './record.ts'
  *
  * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was
  * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. A listed job
- * may therefore be running: only its own record decides whether it waits.
+ * of a batch has a list of its own, and remains listed until its end is recorded (`end.ts`). A listed job may therefore
+ * be running or have ended: only its own record decides whether it waits.
  */
 
 type WaitingJob = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
@@ -21,36 +22,50 @@ export const enterInbox = ({ clusterId, id }: WaitingJob): WriteItem => create(k
 
 export const inboxListing = (jobId: string): { add: NonNullable<Change['add']>; condition: Condition } => ({
   add: { listedJobs: new Set([jobId]) },
-  condition: listingCondition(1),
+  condition: listingCondition,
 })
 
 export function inboxExitChange(jobs: readonly WaitingJob[]): {
   add: { waitingJobs?: number }
-  drop: Record<string, Set<string>>
+  drop: Record<string, ReadonlySet<string>>
 } {
   const listedIds = jobs.filter(({ isListed }) => isListed).map(({ id }) => id)
   const otherCount = jobs.length - listedIds.length
   return {
     add: otherCount === 0 ? {} : { waitingJobs: -otherCount },
-    drop: listedIds.length === 0 ? {} : { listedJobs: new Set(listedIds) },
+    drop: listedIds.length === 0 ? {} : unlisting(new Set(listedIds)),
   }
 }
 
 export const leaveInbox = ({ clusterId, id, isListed }: WaitingJob): WriteItem[] =>
   isListed ? [] : [remove(keys.inbox(clusterId, id))]
 
-export const countWaiting = ({ waitingJobs, listedJobs }: ClusterRecord): number =>
-  Math.max(0, waitingJobs) + listedJobs.size
+/** Returns the ids of all listed jobs, oldest first. */
+export const listedIn = ({ listedJobs, listedBatchJobs }: ClusterRecord): string[] =>
+  [...listedJobs, ...listedBatchJobs].toSorted()
+
+export const countWaiting = (cluster: ClusterRecord): number =>
+  Math.max(0, cluster.waitingJobs) + listedIn(cluster).length
 
 /** Returns the cluster without the listed jobs that the relay reports as running. */
 export function withoutReported(cluster: ClusterRecord, runningIds: readonly string[]): ClusterRecord {
-  return { ...cluster, listedJobs: new Set([...cluster.listedJobs].filter((id) => !runningIds.includes(id))) }
+  const unreported = (ids: ReadonlySet<string>) => new Set([...ids].filter((id) => !runningIds.includes(id)))
+  return {
+    ...cluster,
+    listedJobs: unreported(cluster.listedJobs),
+    listedBatchJobs: unreported(cluster.listedBatchJobs),
+  }
 }
 
 /** Returns at most `limit` ids: those of listed jobs, oldest first, then those of other waiting jobs, oldest first. */
-export async function waitingIn({ id, waitingJobs, listedJobs }: ClusterRecord, limit: number): Promise<string[]> {
-  const listedIds = [...listedJobs].toSorted().slice(0, limit)
-  if (waitingJobs <= 0 || listedIds.length === limit) return listedIds
-  const { items } = await query({ pk: keys.inbox(id, '').pk, limit: limit - listedIds.length })
-  return [...listedIds, ...items.map((item) => String(item['sk']))]
+export async function waitingIn(cluster: ClusterRecord, limit: number): Promise<string[]> {
+  const listedIds = listedIn(cluster).slice(0, limit)
+  if (cluster.waitingJobs <= 0 || listedIds.length === limit) return listedIds
+  return [...listedIds, ...(await waitingUnlisted(cluster, limit - listedIds.length))]
+}
+
+/** Returns at most `limit` ids of waiting jobs that the record does not list, oldest first. */
+export async function waitingUnlisted({ id }: ClusterRecord, limit: number): Promise<string[]> {
+  const { items } = await query({ pk: keys.inbox(id, '').pk, limit })
+  return items.map((item) => String(item['sk']))
 }

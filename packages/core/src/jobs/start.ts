@@ -22,10 +22,12 @@ export function effectsOfStart(job: StartedJob) {
   if (!job.isStartPending) return { events: [], transitions: [] }
   const data = { ...jobEventData(job), relayId: job.relayId ?? '' }
   return {
-    events: [{ name: 'job.started' as const, subject: job.id, data, atMs: job.startedAtMs }],
+    events: [{ name: 'job.started' as const, subject: job.id, data, atMs: job.startedAtMs, actor: relayActor(job) }],
     transitions: [transitionOf(job, 'Queued', 'Running')],
   }
 }
+
+export const relayActor = ({ relayId = '' }: Pick<JobRecord, 'relayId'>) => ({ kind: 'relay' as const, id: relayId })
 
 /** Maximum number of starts in one outbox record, so that a run of the projections can process it with others. */
 const maxStartsPerRecord = 30

@@ -7,7 +7,7 @@ import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { type WriteItem, check, create, getConsistent, type Item } from '../db/table.ts'
 import { type ConditionFailure, transact } from '../db/transact.ts'
-import { derivedId, newId, timeMsOf } from '../id.ts'
+import { newId } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { currentTraceId } from '../log.ts'
 import { storeResponseWrite } from './idempotency.ts'
@@ -94,14 +94,13 @@ export function outboxWrite(
   { audit, events = [], transitions = [], sweep, id = newId('evt') }: Effects,
   { due = keys.dueIndexKeys(id, now() + outboxRetryMs) }: { due?: Item } = {},
 ): WriteItem {
-  const eventId = (index: number) => (index === 0 ? id : derivedId('evt', timeMsOf(id), id, String(index)))
   const body: z.infer<typeof RecordBody> = {
     actor: identityOf(actor),
     ...('address' in actor && actor.address !== undefined && { address: actor.address }),
     traceId: currentTraceId(),
     atMs: now(),
     ...(audit && { audit: { detail: '', ...audit } }),
-    events: events.map((event, index) => ({ ...event, id: eventId(index) })),
+    events: [...events],
     transitions: [...transitions],
     ...(sweep && { sweep }),
   }

@@ -3,6 +3,7 @@ import type { JobStatus } from '@platform/contract/job'
 import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import { type Item, query } from '../db/table.ts'
+import { derivedId, timeMsOf } from '../id.ts'
 import { compress, decompress } from '../lib/compression.ts'
 
 /**
@@ -28,14 +29,18 @@ const JobTransition = z.object({
 })
 export type JobTransition = z.infer<typeof JobTransition>
 
+export const StoredActor = z.object({ kind: z.enum(actorKinds), id: z.string(), tokenId: z.string().optional() })
+
+/** The id of an event derives from the id of its record, because random ids compress badly. */
 const StoredEvent = z.object({
-  id: z.string(),
   /** An `EventName`, a `ModuleEvent`, or an event of a newer release. */
   name: z.string(),
   subject: z.string(),
   data: z.record(z.string(), z.unknown()),
   /** Set if the event occurred before the change that records it. */
   atMs: z.number().optional(),
+  /** Set if another actor than that of the record has caused the event. */
+  actor: StoredActor.optional(),
 })
 
 const Audit = z.object({
@@ -53,8 +58,6 @@ export const SweepSummary = z.object({
 })
 export type SweepSummary = z.infer<typeof SweepSummary>
 
-export const StoredActor = z.object({ kind: z.enum(actorKinds), id: z.string(), tokenId: z.string().optional() })
-
 export const RecordBody = z.object({
   actor: StoredActor,
   address: z.string().optional(),
@@ -67,13 +70,17 @@ export const RecordBody = z.object({
 })
 
 /** `atMs` is the time of the change. */
-export type OutboxRecord = z.infer<typeof RecordBody> & { id: string; organisationId: string }
-export type StoredOutboxEvent = z.infer<typeof StoredEvent>
+export type OutboxRecord = Omit<z.infer<typeof RecordBody>, 'events'> & {
+  id: string
+  organisationId: string
+  events: StoredOutboxEvent[]
+}
+export type StoredOutboxEvent = z.infer<typeof StoredEvent> & { id: string }
 
 export interface Effects {
   /** `action` is `<noun>.<verb>`, `resource` usually an id. `isExtra` marks audit entries that callers append. */
   audit?: { action: string; resource: string; detail?: string; isExtra?: true }
-  events?: readonly ((EventOf | ModuleEvent) & { atMs?: number | undefined })[]
+  events?: readonly ((EventOf | ModuleEvent) & Pick<StoredOutboxEvent, 'atMs' | 'actor'>)[]
   transitions?: readonly JobTransition[]
   sweep?: SweepSummary
   /** Event ids derive from this id. Duplicates are detected only until the record is projected. */
@@ -90,11 +97,19 @@ export function storedBody(body: z.infer<typeof RecordBody>): string | Uint8Arra
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : decompress(value))
 
-export const parseRecord = (item: Item): OutboxRecord => ({
-  ...RecordBody.parse(JSON.parse(textOf(item['record']))),
-  id: String(item['sk']),
-  organisationId: keys.organisationOf(String(item['pk'])),
-})
+export function parseRecord(item: Item): OutboxRecord {
+  const id = String(item['sk'])
+  const { events, ...body } = RecordBody.parse(JSON.parse(textOf(item['record'])))
+  return {
+    ...body,
+    id,
+    organisationId: keys.organisationOf(String(item['pk'])),
+    events: events.map((event, index) => ({ ...event, id: eventId(id, index) })),
+  }
+}
+
+const eventId = (recordId: string, index: number): string =>
+  index === 0 ? recordId : derivedId('evt', timeMsOf(recordId), recordId, String(index))
 
 export async function readOldestRecords(organisationId: string, limit: number): Promise<Item[]> {
   const pages = await Promise.all(keys.outboxPartitions(organisationId).map((pk) => query({ pk, limit })))

@@ -6,7 +6,7 @@ import { system } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
 import { hiddenWrites } from '../../clusters/removed.ts'
-import { addEnded, type CounterChange, counterWrites, maxListed } from '../../clusters/counters.ts'
+import { addEnded, type CounterChange, counterWrites, maxListedBatchJobs } from '../../clusters/counters.ts'
 import { unchangedCondition } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
 import { patch, backOff, remove, type WriteItem } from '../../db/table.ts'
@@ -67,7 +67,7 @@ async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promis
  */
 function unlistedClusters({ maxConcurrency }: BatchRecord, pendingJobs: PendingJobs): Set<string> {
   const byCluster = Map.groupBy(pendingJobs.values(), ({ clusterId }) => clusterId)
-  const hasMany = ({ length }: readonly PendingJob[]) => maxConcurrency !== undefined || length > maxListed
+  const hasMany = ({ length }: readonly PendingJob[]) => maxConcurrency !== undefined || length > maxListedBatchJobs
   return new Set([...byCluster].filter(([, jobs]) => hasMany(jobs)).map(([clusterId]) => clusterId))
 }
 

@@ -1,0 +1,201 @@
+import { SQSClient } from '@aws-sdk/client-sqs'
+import { sweep } from '@platform/core/background/sweep'
+import * as Cluster from '@platform/core/clusters/cluster'
+import { read as timeline } from '@platform/core/clusters/timeline'
+import { config } from '@platform/core/config'
+import * as keys from '@platform/core/db/keys'
+import { update } from '@platform/core/db/table'
+import { now } from '@platform/core/clock'
+import * as Batch from '@platform/core/jobs/batches/batch'
+import { complete } from '@platform/core/jobs/complete'
+import { recordEnds } from '@platform/core/jobs/end'
+import { claim } from '@platform/core/jobs/claim'
+import { recordStarts } from '@platform/core/jobs/start'
+import * as Job from '@platform/core/jobs/job'
+import { removeCluster } from '@platform/core/jobs/remove-cluster'
+import { heartbeat } from '@platform/core/relays/heartbeat'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { advanceClock } from '../../support/clock.ts'
+import { bootstrapPlatform, enrolledCluster, expectError, newCaller } from '../../support/fixtures.ts'
+import { jobsForClusters, readClusterCounters, runProjections, submitAndExpand } from '../support/batches.ts'
+import { completionReport, type EnrolledCluster } from '../support/jobs.ts'
+import { messagesSentBy } from '../support/messages.ts'
+import { drainOutbox, readPendingEvents, readPendingRecords } from '../support/outbox.ts'
+import { measureUsage } from '../support/usage.ts'
+
+beforeAll(bootstrapPlatform)
+
+let lastClaim = 0
+
+/** Claims the waiting jobs of the cluster with a heartbeat. */
+async function claimAll(enrolled: EnrolledCluster, change: object = {}) {
+  const report = { ...enrolled.heartbeat, claimKey: `claim-key-${++lastClaim}`, ...change }
+  return (await heartbeat(enrolled.request(), report)).claims ?? []
+}
+
+/** Starts a batch with one job for each of its clusters. */
+async function runningBatch(clusterCount: number, settings: object = {}) {
+  const caller = await newCaller()
+  const clusters: EnrolledCluster[] = []
+  while (clusters.length < clusterCount) clusters.push(await enrolledCluster(caller))
+  const jobs = jobsForClusters(clusters.map(({ cluster }) => cluster.id))
+  const { batchId, jobIds } = await submitAndExpand(caller, { jobs, ...settings })
+  const leases: string[] = []
+  for (const enrolled of clusters) leases.push((await claimAll(enrolled))[0]?.leaseId ?? '')
+  await runProjections(caller)
+  const end = async (index: number, exitCode = 0) => {
+    const enrolled = clusters[index]!
+    const report = completionReport(enrolled, leases[index]!, exitCode)
+    return complete(enrolled.request(), jobIds[index]!, report)
+  }
+  const counters = () =>
+    readClusterCounters(
+      caller,
+      clusters.map(({ cluster }) => cluster.id),
+    )
+  const record = (ids = jobIds) => recordEnds(caller.organisationId, ids)
+  return { caller, clusters, batchId, jobIds, end, counters, record }
+}
+
+const endedIn = (messages: readonly { ended?: string }[]) => messages.flatMap(({ ended = '' }) => ended.split(','))
+/** Returns the ids of the jobs whose ends the work enqueues. */
+const endsEnqueuedBy = async (work: () => Promise<unknown>) =>
+  endedIn((await messagesSentBy(config.PLAT_QUEUE_EVENTS, work)).filter(({ ended }) => ended !== undefined))
+
+test('the end of a job of a batch writes only the job, and a message records the ends of several jobs once', async () => {
+  const { caller, batchId, jobIds, end, counters, record } = await runningBatch(3)
+  const { usage } = await measureUsage(() => end(0))
+  expect(usage.calls).toEqual(['BatchGetItem', 'UpdateItem', 'SendMessage'])
+  expect(await endsEnqueuedBy(() => Promise.all([end(1), end(2)]))).toEqual(
+    expect.arrayContaining([jobIds[1], jobIds[2]]),
+  )
+  expect((await Job.read(caller, jobIds[0]!)).status).toBe('Completed')
+  expect(await counters()).toEqual([1, 2, 3].map(() => [1, 1, 1]))
+  expect(await readPendingRecords(caller.organisationId)).toEqual([])
+  await Promise.all(jobIds.map((id) => record([id])))
+  expect(await readPendingRecords(caller.organisationId)).toHaveLength(1)
+  await Promise.all([record(), record()])
+  expect(await counters()).toEqual([1, 2, 3].map(() => [0, 0, 1]))
+  for (const name of ['job.started', 'job.completed']) {
+    const events = await readPendingEvents(caller, name)
+    expect(events.map(({ subject }) => subject).toSorted()).toEqual(jobIds)
+  }
+  await drainOutbox(caller.organisationId)
+  expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { completed: 3 } })
+})
+
+test('records the other ends if one of them is recorded already or has not happened', async () => {
+  const { caller, end, jobIds, record, counters } = await runningBatch(3)
+  await Promise.all([end(0), end(1)])
+  await record(jobIds.slice(0, 1))
+  await record()
+  expect(await counters()).toEqual([
+    [0, 0, 1],
+    [0, 0, 1],
+    [1, 1, 1],
+  ])
+  expect(await readPendingEvents(caller, 'job.completed')).toHaveLength(2)
+})
+
+test('a failed or throttled job of a batch is recorded with its end', async () => {
+  const failing = await runningBatch(1)
+  await failing.end(0, 3)
+  expect(await failing.counters()).toEqual([[0, 0, 1]])
+  const limited = await runningBatch(1, { maxConcurrency: 1 })
+  await limited.end(0)
+  expect(await limited.counters()).toEqual([[0, 0, 1]])
+  await failing.record()
+  await limited.record()
+  expect(await failing.counters()).toEqual([[0, 0, 1]])
+  expect(await limited.counters()).toEqual([[0, 0, 1]])
+})
+
+test('a start that was recorded before the end is not recorded again', async () => {
+  const { caller, jobIds, end, record } = await runningBatch(1)
+  await recordStarts(caller.organisationId, jobIds)
+  await end(0)
+  await record()
+  expect((await readPendingEvents(caller)).map(({ name }) => name)).toEqual(['job.started', 'job.completed'])
+})
+
+test('a repeated report, a later heartbeat and the check of the batch enqueue an end that is not recorded', async () => {
+  const { clusters, caller, batchId, jobIds, end, record, counters } = await runningBatch(2)
+  await Promise.all([end(0), end(1)])
+  expect(await endsEnqueuedBy(() => end(0))).toEqual([jobIds[0]])
+  const beat = () => endsEnqueuedBy(() => claimAll(clusters[0]!))
+  const check = async () => {
+    const { organisationId } = caller
+    await update(keys.batch(organisationId, batchId), { set: keys.dueIndexKeys(batchId, now()) })
+    return (await endsEnqueuedBy(sweep)).filter((id) => jobIds.includes(id))
+  }
+  expect([await beat(), await check()]).toEqual([[], []])
+  advanceClock(31_000)
+  expect([await beat(), (await check()).toSorted()]).toEqual([[jobIds[0]], jobIds])
+  await record()
+  expect([await endsEnqueuedBy(() => end(0)), await beat(), await check()]).toEqual([[], [], []])
+  expect(await counters()).toEqual([
+    [0, 0, 1],
+    [0, 0, 1],
+  ])
+})
+
+test('records an end at once if the queue is unavailable', async () => {
+  const { end, counters } = await runningBatch(1)
+  const send = vi.spyOn(SQSClient.prototype, 'send').mockRejectedValue(new Error('The queue is unavailable.'))
+  try {
+    await end(0)
+  } finally {
+    send.mockRestore()
+  }
+  expect(await counters()).toEqual([[0, 0, 1]])
+})
+
+test('a cluster can be removed if its jobs have ended, even if the ends are not recorded', async () => {
+  const { caller, clusters, batchId, end } = await runningBatch(2)
+  await end(0)
+  const [first, second] = clusters.map(({ cluster }) => cluster.id)
+  await expectError(Cluster.remove(caller, first!), 'cluster_has_active_jobs')
+  await expectError(removeCluster(caller, second!), 'cluster_has_active_jobs')
+  await removeCluster(caller, first!)
+  await expectError(removeCluster(caller, first!), 'cluster_not_found')
+  await runProjections(caller)
+  expect((await Batch.read(caller, batchId)).counts).toMatchObject({ completed: 1 })
+})
+
+test('a cluster lists three jobs of batches; further ones wait in its inbox', async () => {
+  const caller = await newCaller()
+  const enrolled = await enrolledCluster(caller)
+  const clusterId = enrolled.cluster.id
+  const jobIds: string[] = []
+  while (jobIds.length < 4)
+    jobIds.push(...(await submitAndExpand(caller, { jobs: jobsForClusters([clusterId]) })).jobIds)
+  const listed = async () => [...((await Cluster.find(caller.organisationId, clusterId))?.listedBatchJobs ?? [])]
+  expect((await listed()).toSorted()).toEqual(jobIds.slice(0, 3))
+  expect(await claimAll(enrolled, { freeSlots: 3 })).toHaveLength(3)
+  const [last] = await claimAll(enrolled, { running: jobIds.slice(0, 3) })
+  expect([last?.jobId, (await listed()).length]).toEqual([jobIds[3], 3])
+  await complete(enrolled.request(), jobIds[3]!, completionReport(enrolled, last!.leaseId))
+  expect(await readClusterCounters(caller, [clusterId])).toEqual([[3, 3, 4]])
+})
+
+test('a claim by a single call removes the job from the list, so that its end is recorded at once', async () => {
+  const caller = await newCaller()
+  const enrolled = await enrolledCluster(caller)
+  const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
+  const { leaseId } = await claim(enrolled.request(), jobIds[0]!, undefined)
+  await complete(enrolled.request(), jobIds[0]!, completionReport(enrolled, leaseId))
+  expect(await readClusterCounters(caller, [enrolled.cluster.id])).toEqual([[0, 0, 1]])
+})
+
+test('the timeline shows a recorded end at its time and with its relay', async () => {
+  const { caller, clusters, jobIds, end, record } = await runningBatch(1)
+  const endedMs = now()
+  await end(0)
+  advanceClock(20_000)
+  await record()
+  await drainOutbox(caller.organisationId)
+  const { items } = await timeline(caller, clusters[0]!.cluster.id, { page: 1, pageSize: 20 })
+  const entry = items.find(({ resource, title }) => resource === jobIds[0] && title === 'Job completed')
+  expect(entry?.actor?.kind).toBe('relay')
+  expect(Date.parse(entry!.at) - endedMs).toBeLessThan(10_000)
+})
