@@ -5100,7 +5100,7 @@ export interface components {
              */
             id: string;
             /**
-             * @description `Finished` once every job has ended; `Cancelling` until then after a cancellation
+             * @description `Finished` shortly after every job has ended; `Cancelling` until then after a cancellation
              * @example Running
              * @enum {string}
              */
@@ -5164,7 +5164,7 @@ export interface components {
             finishedAt?: string;
         };
         /**
-         * @description Number of jobs of a batch by status
+         * @description Number of jobs of a batch by status; the start or end of a job counts within seconds
          * @example {
          *       "queued": 0,
          *       "running": 0,
@@ -12740,7 +12740,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `nothing_to_retry`: No job of the batch failed or was cancelled, or some jobs have not ended yet.
+             * @description - `nothing_to_retry`: No job of the batch failed or was cancelled, or some jobs have not ended yet. If all have ended, try again shortly.
              *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
              *     - `conflict`: Another request changed the same resource at the same time. Try again.
              */

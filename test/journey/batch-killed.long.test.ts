@@ -14,7 +14,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const size = 500
-/** The record of a cluster lists so few jobs. */
+/** A cluster lists at most this many jobs of batches. */
 const smallSize = 3
 
 /** Failpoint → the hit at which it kills the platform, 1 by default. Later hits leave a batch partly processed. */
@@ -102,7 +102,7 @@ test(`batches of ${size} jobs survive a kill at every failpoint without lost or 
       const [job] = jobsOf(cluster.id, submissions.length, ledger)
       submissions.push(submit(admin, '/api/v1/jobs', job ?? {}))
     } else if (name.startsWith('end.')) {
-      // Only jobs that the record of their cluster lists reach this failpoint, so no other job may wait.
+      // Only a listed job reaches this failpoint, and a job is listed only if no other job of its cluster waits.
       for (const batchId of batchIds) await finishedBatch(batchId)
       const body = { jobs: jobsOf(cluster.id, submissions.length, ledger, smallSize) }
       submissions.push(submit(admin, '/api/v1/jobs/batch', body).then(({ batchId }) => batchIds.push(batchId)))

@@ -213,7 +213,7 @@ test('jobs whose results share a request start once and end once', () =>
   ))
 
 test('the end of a job of a batch is recorded once, and before its cluster is removed', () =>
-  explore('ends that a message records: each one once', amount(500, 6), [2, 6], async (scheduler, count) => {
+  explore('ends of jobs of batches: each one is recorded once', amount(500, 6), [2, 6], async (scheduler, count) => {
     const caller = await newCaller()
     const { organisationId } = caller
     const clusters = [await enrolledCluster(caller), await enrolledCluster(caller)] as const
@@ -235,10 +235,11 @@ test('the end of a job of a batch is recorded once, and before its cluster is re
     const codes = ['cluster_has_active_jobs', 'relay_revoked', 'job_not_found']
     successesOf(await interleave<unknown>(scheduler, tasks.slice(0, count)), ...codes)
     await record()
-    const counters = await Promise.all(clusters.map((enrolled) => readJobCounters(caller, enrolled)))
-    expect(counters.filter(([activeCount]) => activeCount !== undefined)).toEqual(
-      counters.flatMap(([activeCount]) => (activeCount === undefined ? [] : [[0, 0]])),
-    )
+    for (const enrolled of clusters) {
+      const [activeCount, waitingCount] = await readJobCounters(caller, enrolled)
+      // The cluster may have been removed.
+      if (activeCount !== undefined) expect([activeCount, waitingCount]).toEqual([0, 0])
+    }
     const events = await readEventNames(organisationId)
     expect(events.filter((name) => name === 'job.started')).toHaveLength(2)
     expect(events.filter((name) => name === 'job.completed')).toHaveLength(2)

@@ -80,7 +80,10 @@ export const errors = {
   ],
   job_already_finished: [409, 'The job has already ended.'],
   batch_already_finished: [409, 'Every job of the batch has ended.'],
-  nothing_to_retry: [409, 'No job of the batch failed or was cancelled, or some jobs have not ended yet.'],
+  nothing_to_retry: [
+    409,
+    'No job of the batch failed or was cancelled, or some jobs have not ended yet. If all have ended, try again shortly.',
+  ],
   username_taken: [409, 'Another user of the platform has this name. Choose another one.'],
   organisation_name_taken: [409, 'Another organisation has this name. Choose another one.'],
   organisation_has_users: [409, 'The organisation has an administrator, who creates further users.'],

@@ -4,7 +4,7 @@ import * as Cluster from '@platform/core/clusters/cluster'
 import { read as timeline } from '@platform/core/clusters/timeline'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { update } from '@platform/core/db/table'
+import { batchPut, update } from '@platform/core/db/table'
 import { now } from '@platform/core/clock'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { complete } from '@platform/core/jobs/complete'
@@ -54,7 +54,12 @@ async function runningBatch(clusterCount: number, settings: object = {}) {
       clusters.map(({ cluster }) => cluster.id),
     )
   const record = (ids = jobIds) => recordEnds(caller.organisationId, ids)
-  return { caller, clusters, batchId, jobIds, end, counters, record }
+  /** Returns the ids of the batch's jobs whose ends the check of the batch enqueues. */
+  const check = async () => {
+    await update(keys.batch(caller.organisationId, batchId), { set: keys.dueIndexKeys(batchId, now()) })
+    return (await endsEnqueuedBy(sweep)).filter((id) => jobIds.includes(id)).toSorted()
+  }
+  return { caller, clusters, batchId, jobIds, end, counters, record, check }
 }
 
 const endedIn = (messages: readonly { ended?: string }[]) => messages.flatMap(({ ended = '' }) => ended.split(','))
@@ -62,7 +67,7 @@ const endedIn = (messages: readonly { ended?: string }[]) => messages.flatMap(({
 const endsEnqueuedBy = async (work: () => Promise<unknown>) =>
   endedIn((await messagesSentBy(config.PLAT_QUEUE_EVENTS, work)).filter(({ ended }) => ended !== undefined))
 
-test('the end of a job of a batch writes only the job, and a message records the ends of several jobs once', async () => {
+test('the end of a job of a batch writes only the job, and the ends of several jobs are recorded together and once', async () => {
   const { caller, batchId, jobIds, end, counters, record } = await runningBatch(3)
   const { usage } = await measureUsage(() => end(0))
   expect(usage.calls).toEqual(['BatchGetItem', 'UpdateItem', 'SendMessage'])
@@ -84,20 +89,22 @@ test('the end of a job of a batch writes only the job, and a message records the
   expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { completed: 3 } })
 })
 
-test('records the other ends if one of them is recorded already or has not happened', async () => {
-  const { caller, end, jobIds, record, counters } = await runningBatch(3)
-  await Promise.all([end(0), end(1)])
+test('records the other ends together if one of them is recorded already or has not happened', async () => {
+  const { caller, end, jobIds, record, counters } = await runningBatch(4)
+  await Promise.all([end(0), end(1), end(2)])
   await record(jobIds.slice(0, 1))
   await record()
   expect(await counters()).toEqual([
     [0, 0, 1],
     [0, 0, 1],
+    [0, 0, 1],
     [1, 1, 1],
   ])
-  expect(await readPendingEvents(caller, 'job.completed')).toHaveLength(2)
+  expect(await readPendingEvents(caller, 'job.completed')).toHaveLength(3)
+  expect(await readPendingRecords(caller.organisationId)).toHaveLength(2)
 })
 
-test('a failed or throttled job of a batch is recorded with its end', async () => {
+test('the end of a failed job, and of a job of a batch with `maxConcurrency`, is recorded in the same transaction', async () => {
   const failing = await runningBatch(1)
   await failing.end(0, 3)
   expect(await failing.counters()).toEqual([[0, 0, 1]])
@@ -119,24 +126,69 @@ test('a start that was recorded before the end is not recorded again', async () 
 })
 
 test('a repeated report, a later heartbeat and the check of the batch enqueue an end that is not recorded', async () => {
-  const { clusters, caller, batchId, jobIds, end, record, counters } = await runningBatch(2)
+  const { clusters, jobIds, end, record, counters, check } = await runningBatch(2)
   await Promise.all([end(0), end(1)])
   expect(await endsEnqueuedBy(() => end(0))).toEqual([jobIds[0]])
   const beat = () => endsEnqueuedBy(() => claimAll(clusters[0]!))
-  const check = async () => {
-    const { organisationId } = caller
-    await update(keys.batch(organisationId, batchId), { set: keys.dueIndexKeys(batchId, now()) })
-    return (await endsEnqueuedBy(sweep)).filter((id) => jobIds.includes(id))
-  }
   expect([await beat(), await check()]).toEqual([[], []])
   advanceClock(31_000)
-  expect([await beat(), (await check()).toSorted()]).toEqual([[jobIds[0]], jobIds])
+  expect([await beat(), await check()]).toEqual([[jobIds[0]], jobIds])
   await record()
   expect([await endsEnqueuedBy(() => end(0)), await beat(), await check()]).toEqual([[], [], []])
   expect(await counters()).toEqual([
     [0, 0, 1],
     [0, 0, 1],
   ])
+})
+
+test.each([
+  ['a batch with `maxErrors`', { maxErrors: 1 }, async () => undefined],
+  ['a cancelled batch', {}, Batch.cancel],
+] as const)('the check of %s enqueues an end that is not recorded', async (_, settings, prepare) => {
+  const { caller, batchId, jobIds, end, check } = await runningBatch(2, settings)
+  await end(0)
+  await prepare(caller, batchId)
+  advanceClock(31_000)
+  expect(await check()).toEqual(jobIds.slice(0, 1))
+})
+
+test('the check of a batch enqueues an end that is not recorded, even if records of other jobs were removed', async () => {
+  const { caller, clusters, jobIds, end, record, check } = await runningBatch(3)
+  await end(0)
+  await record()
+  await drainOutbox(caller.organisationId)
+  await removeCluster(caller, clusters[0]!.cluster.id)
+  await sweep()
+  await end(1)
+  advanceClock(31_000)
+  expect(await check()).toEqual(jobIds.slice(1, 2))
+})
+
+test('the retention of jobs records their ends before it removes them', async () => {
+  const { caller, end, counters } = await runningBatch(1)
+  const id = caller.organisationId
+  await batchPut([{ ...keys.organisation(id), id, jobRetentionDays: 2 }])
+  await end(0)
+  // The first sweep after the clock was set forward removes nothing.
+  advanceClock(3 * 86_400_000)
+  await sweep()
+  advanceClock(3_600_000)
+  await sweep()
+  expect(await counters()).toEqual([[0, 0, 0]])
+  expect(await readPendingEvents(caller, 'job.completed')).toHaveLength(1)
+})
+
+test('a heartbeat without a claim key offers waiting jobs only, and enqueues an end that is not recorded', async () => {
+  const { caller, clusters, jobIds, end } = await runningBatch(1)
+  const [enrolled] = clusters as [EnrolledCluster]
+  await end(0)
+  const [nextId] = (await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })).jobIds
+  advanceClock(31_000)
+  let offered: readonly string[] = []
+  const beat = async () => {
+    offered = (await heartbeat(enrolled.request(), { ...enrolled.heartbeat, freeSlots: 1 })).jobs
+  }
+  expect([await endsEnqueuedBy(beat), offered]).toEqual([jobIds, [nextId]])
 })
 
 test('records an end at once if the queue is unavailable', async () => {
@@ -178,7 +230,7 @@ test('a cluster lists three jobs of batches; further ones wait in its inbox', as
   expect(await readClusterCounters(caller, [clusterId])).toEqual([[3, 3, 4]])
 })
 
-test('a claim by a single call removes the job from the list, so that its end is recorded at once', async () => {
+test('a claim in a separate request removes the job from the list, so that its end is recorded at once', async () => {
   const caller = await newCaller()
   const enrolled = await enrolledCluster(caller)
   const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
@@ -187,7 +239,7 @@ test('a claim by a single call removes the job from the list, so that its end is
   expect(await readClusterCounters(caller, [enrolled.cluster.id])).toEqual([[0, 0, 1]])
 })
 
-test('the timeline shows a recorded end at its time and with its relay', async () => {
+test('the timeline shows an end with its own time and its relay, even if it is recorded later', async () => {
   const { caller, clusters, jobIds, end, record } = await runningBatch(1)
   const endedMs = now()
   await end(0)

@@ -9,7 +9,6 @@ import { newId, sha256 } from '@platform/core/id'
 import { isAnyJobRunning } from '@platform/core/jobs/active'
 import { claim, findOwnJob, firstCheckOf, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
 import * as Batch from '@platform/core/jobs/batches/batch'
-import { waitingIn } from '@platform/core/jobs/inbox'
 import * as Job from '@platform/core/jobs/job'
 import { payloadText } from '@platform/core/jobs/record'
 import { recordStart } from '@platform/core/jobs/start'
@@ -30,6 +29,7 @@ import {
 import { countStoreCalls, onStoreCall } from '../../support/store-calls.ts'
 import { runBefore } from '../support/interleaving.ts'
 import {
+  allWaiting,
   dispatchedJob,
   readInboxItems,
   readJobCounters,
@@ -57,9 +57,9 @@ test('lists the first waiting jobs in the record of the cluster, and the others 
   await claim(enrolled.request(), jobIds[7]!, undefined)
   // The new job comes after an older one that waits in the inbox.
   jobIds.push(await dispatchedJob(caller, enrolled))
-  expect(await waitingIn(await cluster(), 7)).toEqual([...jobIds.slice(1, 7), jobIds[8]])
+  expect((await allWaiting(await cluster())).slice(0, 7)).toEqual([...jobIds.slice(1, 7), jobIds[8]])
   expect(await readJobCounters(caller, enrolled)).toEqual([8, 7])
-  for (const jobId of (await waitingIn(await cluster(), 9)).toReversed()) await Job.cancel(caller, jobId)
+  for (const jobId of (await allWaiting(await cluster())).toReversed()) await Job.cancel(caller, jobId)
   expect(await readJobCounters(caller, enrolled)).toEqual([1, 0])
   expect(await readInboxItems(enrolled.cluster.id)).toEqual([])
 })

@@ -2,7 +2,8 @@ import { type Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, query, get } from '@platform/core/db/table'
-import { countWaiting, waitingIn } from '@platform/core/jobs/inbox'
+import { type ClusterRecord } from '@platform/core/clusters/record'
+import { countWaiting, listedIn, waitingUnlisted } from '@platform/core/jobs/inbox'
 import * as Job from '@platform/core/jobs/job'
 import { parseJob } from '@platform/core/jobs/record'
 import { claim } from '@platform/core/jobs/claim'
@@ -65,8 +66,13 @@ export const readInboxItems = async (clusterId: string): Promise<string[]> =>
 /** Returns the ids of the jobs that the record of the cluster lists as waiting, oldest first. */
 export async function readWaitingIds({ organisationId }: Caller, clusterId: string): Promise<string[]> {
   const record = await Cluster.find(organisationId, clusterId)
-  return record === undefined ? [] : waitingIn(record, 500)
+  return record === undefined ? [] : allWaiting(record)
 }
+
+export const allWaiting = async (cluster: ClusterRecord): Promise<string[]> => [
+  ...listedIn(cluster),
+  ...(await waitingUnlisted(cluster, 500)),
+]
 
 export async function runJob(enrolled: EnrolledCluster, jobId: string, exitCode = 0) {
   const { leaseId } = await claim(enrolled.request(), jobId, undefined)

@@ -1,7 +1,9 @@
 import * as Audit from '@platform/core/audit/audit'
+import { parseCluster } from '@platform/core/clusters/record'
 import * as keys from '@platform/core/db/keys'
 import { type Item } from '@platform/core/db/table'
 import { countsOf, parseBatch } from '@platform/core/jobs/batches/record'
+import { listedIn } from '@platform/core/jobs/inbox'
 import { countJobs } from '@platform/core/jobs/totals-projection'
 import * as Notification from '@platform/core/notifications/notification'
 import { unreadCount } from '@platform/core/notifications/unread'
@@ -30,7 +32,7 @@ const clusters: Difference = ({ clusters, idle }, ownItems, items) =>
   [...clusters, idle].flatMap(({ cluster: { id } }) => {
     const record = items.find((item) => endsWith('#CLUSTER')(item) && item['sk'] === id)
     const jobs = jobsOf(ownItems).filter(({ clusterId }) => clusterId === id)
-    const { size: listed } = record?.['listedJobs'] instanceof Set ? record['listedJobs'] : new Set()
+    const listed = record === undefined ? 0 : listedIn(parseCluster(record)).length
     const inbox = items.filter(({ pk }) => pk === `CLUSTER#${id}#INBOX`).length + listed
     const dispatchedCount = withStatus(jobs, 'Queued').filter(({ isThrottled }) => isThrottled === undefined).length
     const countedJobs = [

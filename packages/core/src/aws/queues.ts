@@ -66,8 +66,8 @@ export const enqueueStarts = (organisationId: string, jobIds: readonly string[])
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, coalescingDelaySeconds)
 
 /**
- * Enqueues jobs of batches that have ended. The consumer records their ends (`jobs/end.ts`), after a delay so that jobs
- * that end within a second share a record. Returns whether the message was sent.
+ * Enqueues ended jobs of batches. The delay lets the consumer record several ends in one transaction (`jobs/end.ts`).
+ * Returns whether the message was sent.
  */
 export const enqueueEnds = (organisationId: string, jobIds: readonly string[]): Promise<boolean> =>
   trySend(config.PLAT_QUEUE_EVENTS, { organisationId, ended: jobIds.join(',') }, endDelaySeconds)
@@ -80,8 +80,8 @@ export const enqueueWebhook = ({ organisationId, webhookId }: WebhookReference, 
   enqueue(config.PLAT_QUEUE_WEBHOOKS, { organisationId, webhookId }, delaySeconds)
 
 /** Errors are only logged, because almost all work is stored and enqueued again later. */
-async function enqueue(...message: Parameters<typeof trySend>): Promise<void> {
-  await trySend(...message)
+async function enqueue(...args: Parameters<typeof trySend>): Promise<void> {
+  await trySend(...args)
 }
 
 /** Each organisation or module is a message group of its own, so that a burst of one group does not delay the others. */
@@ -96,7 +96,7 @@ async function trySend(
     await client.send(new SendMessageCommand({ ...body, ...(DelaySeconds > 0 && { DelaySeconds }) }))
     return true
   } catch (error) {
-    log('warn', 'Cannot send a message to a queue; the platform sends it again later', {
+    log('warn', 'Cannot send a message to a queue', {
       ...message,
       error: String(error),
     })

@@ -17,7 +17,7 @@ import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { enforceDeadline, enforceDeadlines } from '../jobs/deadlines.ts'
-import { retryLateEndsOf } from '../jobs/end.ts'
+import { enqueueAllEnds, isLate, unrecordedEnds } from '../jobs/end.ts'
 import { isTerminal, parseJob } from '../jobs/record.ts'
 import { log } from '../log.ts'
 import { requeueIfStalled } from '../operations/operation.ts'
@@ -299,8 +299,12 @@ async function checkBatch(batch: BatchRecord): Promise<void> {
   const retryMs = now() + 2 * outboxRetryMs
   const jobs = await readJobsOf(organisationId, id)
   const checkMs = (await enforceDeadlines(jobs)) ?? retryMs
-  const isCounted = jobs.filter(isTerminal).length <= countEnded(batch)
-  const mustRepeat = isAdvancing || (!isCounted && (await retryLateEndsOf(organisationId, jobs)))
-  const change = { set: keys.dueIndexKeys(id, mustRepeat ? Math.min(checkMs, retryMs) : checkMs) }
+  // The records of open jobs always exist; those of ended jobs may have been removed.
+  const openCount = batch.submittedCount - batch.expanded + jobs.filter((job) => !isTerminal(job)).length
+  const areAllCounted = countEnded(batch) + openCount >= batch.submittedCount
+  const lateJobs = areAllCounted ? [] : await unrecordedEnds(organisationId, jobs.filter(isLate))
+  await enqueueAllEnds(organisationId, lateJobs)
+  const isRetryNeeded = isAdvancing || lateJobs.length > 0
+  const change = { set: keys.dueIndexKeys(id, isRetryNeeded ? Math.min(checkMs, retryMs) : checkMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
 }

@@ -8,8 +8,8 @@ export interface CounterChange {
   drop?: Record<string, ReadonlySet<string>>
   /** The id of a job of a batch to list. The write then has the condition of `batchListingCondition`. */
   list?: string
-  /** The id of a listed job of a batch whose end is counted. The write fails if the job is not listed. */
-  unlist?: string
+  /** The id of a job to remove from the list of jobs of batches. The write fails if it is not in the list. */
+  removeFromList?: string
   lastJobId?: string
   add: Partial<Record<'jobs' | 'activeJobs' | 'waitingJobs' | keyof typeof endedCounters, number>>
 }
@@ -31,8 +31,8 @@ const batchListingCondition = (count: number): Condition => ({
   ...noOthersWait,
 })
 
-/** Removes the jobs from both lists of their cluster. */
-export const unlisting = (jobIds: ReadonlySet<string>) => ({ listedJobs: jobIds, listedBatchJobs: jobIds })
+/** Returns the change that removes the jobs from both lists. */
+export const removalFromLists = (jobIds: ReadonlySet<string>) => ({ listedJobs: jobIds, listedBatchJobs: jobIds })
 
 const endedCounters = { jobsCompleted: 'Completed', jobsFailed: 'Failed', jobsCancelled: 'Cancelled' } as const
 
@@ -58,7 +58,7 @@ interface Sum {
   add: Record<string, number>
   drop: Record<string, Set<string>>
   listed: Set<string>
-  unlisted: Set<string>
+  removed: Set<string>
 }
 
 /** Adds up the changes of each cluster, because a transaction may write an item only once. */
@@ -67,24 +67,24 @@ export function counterWrites(
   changes: readonly CounterChange[],
 ): { clusterId: string; write: WriteItem }[] {
   const sums = new Map<string, Sum>()
-  for (const { clusterId, add, drop = {}, list, unlist, lastJobId } of changes) {
-    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, listed: new Set(), unlisted: new Set(), set: {} }
+  for (const { clusterId, add, drop = {}, list, removeFromList, lastJobId } of changes) {
+    const sum = sums.get(clusterId) ?? { add: {}, drop: {}, listed: new Set(), removed: new Set(), set: {} }
     if (lastJobId !== undefined) sum.set = lastJobOf(lastJobId)
     if (list !== undefined) sum.listed.add(list)
-    if (unlist !== undefined) sum.unlisted.add(unlist)
+    if (removeFromList !== undefined) sum.removed.add(removeFromList)
     for (const [counter, amount] of Object.entries(add)) sum.add[counter] = (sum.add[counter] ?? 0) + amount
     for (const [name, ids] of Object.entries(drop)) sum.drop[name] = new Set([...(sum.drop[name] ?? []), ...ids])
     sums.set(clusterId, sum)
   }
-  return [...sums].map(([clusterId, { set, add, drop, listed, unlisted }]) => {
+  return [...sums].map(([clusterId, { set, add, drop, listed, removed }]) => {
     const key = keys.cluster(organisationId, clusterId)
     if (listed.size > 0) {
       const change = { set, add: { ...add, listedBatchJobs: listed }, drop }
       return { clusterId, write: patch(key, change, batchListingCondition(listed.size)) }
     }
-    if (unlisted.size > 0) {
-      const change = { set, add, drop: { ...drop, listedBatchJobs: unlisted } }
-      return { clusterId, write: patch(key, change, { listedBatchJobs: { containsAll: unlisted } }) }
+    if (removed.size > 0) {
+      const change = { set, add, drop: { ...drop, listedBatchJobs: removed } }
+      return { clusterId, write: patch(key, change, { listedBatchJobs: { containsAll: removed } }) }
     }
     return { clusterId, write: patch(key, { set, add, drop }) }
   })

@@ -61,13 +61,13 @@ const StoredCluster = z.object({
   relayUpdateResult: z.string().optional(),
   relayUpdateProblem: z.string().optional(),
   duesk: z.string().optional(),
-  /** Number of Queued and Running jobs. */
+  /** Number of Queued and Running jobs, and of ended jobs whose end is not recorded yet. */
   activeJobs: z.number().default(0),
   /** Number of items in the inbox. */
   waitingJobs: z.number().default(0),
-  /** Jobs that wait and have no item in the inbox, and claimed jobs that the relay has not yet reported as running. */
+  /** Single jobs that wait without an item in the inbox, and claimed jobs that the relay has not yet reported as running. */
   listedJobs: z.set(z.string()).default(() => new Set<string>()),
-  /** Jobs of batches that wait, run, or have ended without their end being recorded. */
+  /** Jobs of batches that wait or run, or whose end is not recorded yet. */
   listedBatchJobs: z.set(z.string()).default(() => new Set<string>()),
   /** Number of jobs, including finished ones. */
   jobs: z.number().default(0),

@@ -13,7 +13,7 @@ import { platformError, validationFailedError } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { minRereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
-import { parseListed, retryLateEnds } from './end.ts'
+import { canRecordLater, enqueueAllEnds, isLate, listedBatchJobsOf } from './end.ts'
 import { inboxExitChange, leaveInbox, listedIn, waitingUnlisted } from './inbox.ts'
 import { recordStart } from './start.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
@@ -64,29 +64,29 @@ export const firstCheckOf = (
 export const findOwnJob = async (caller: RelayCaller, jobId: string): Promise<JobRecord> =>
   (await findOwnJobAndList(caller, jobId)).job
 
-/** Also returns the ids of the cluster's listed jobs of batches. */
+/** Like `findOwnJob`; also returns the ids of the cluster's listed jobs of batches. */
 export async function findOwnJobAndList(caller: RelayCaller, jobId: string) {
   if (!isId('job', jobId)) throw platformError('job_not_found')
-  const { jobs, listedIds } = await findOwnJobs(caller, [jobId])
+  const { jobs, listedBatchJobIds } = await findOwnJobs(caller, [jobId])
   const [job] = jobs
   if (job === undefined) throw platformError('job_not_found')
-  return { job, listedIds }
+  return { job, listedBatchJobIds }
 }
 
 /** Returns undefined for each job for which `findOwnJob` throws `job_not_found`. Throws `relay_revoked` like it. */
 export async function findOwnJobs(caller: RelayCaller, jobIds: readonly string[]) {
   const itemKeys = jobIds.map((id) => keys.job(caller.organisationId, id))
-  const { isPending, listedIds, items } = await readAsRelay(caller, itemKeys)
+  const { isPending, listedBatchJobIds, items } = await readAsRelay(caller, itemKeys)
   // A relay that waits for approval has no jobs.
   const isOwn = (job: JobRecord | undefined) => !isPending && job?.clusterId === caller.clusterId
-  return { jobs: items.map(parseRelayed).map((job) => (isOwn(job) ? job : undefined)), listedIds }
+  return { jobs: items.map(parseRelayed).map((job) => (isOwn(job) ? job : undefined)), listedBatchJobIds }
 }
 
 async function readAsRelay({ organisationId, clusterId, relayId }: RelayCaller, itemKeys: readonly keys.Key[]) {
   const [cluster, ...items] = await getConsistent([keys.cluster(organisationId, clusterId), ...itemKeys])
   const isPending = cluster?.['pendingRelayId'] === relayId
   if (!isPending && cluster?.['relayId'] !== relayId) throw platformError('relay_revoked')
-  return { isPending, items, listedIds: parseListed(cluster) }
+  return { isPending, items, listedBatchJobIds: listedBatchJobsOf(cluster) }
 }
 
 async function jobAndPayloadOf(caller: RelayCaller, jobId: string) {
@@ -178,13 +178,8 @@ export async function claimWaiting(
   cluster: ClusterRecord,
   { claimKey, freeSlots, statementKey }: HeartbeatClaimRequest,
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
-  const listedJobs = await jobsWithPayload(caller, listedIn(cluster))
+  const listedJobs = await readListed(caller, cluster)
   const repeatedJobs = listedJobs.flatMap((each) => startedJobsOf(each, caller, claimKey))
-  await retryLateEnds(
-    caller.organisationId,
-    listedJobs.map(({ job }) => job),
-    cluster.listedBatchJobs,
-  )
   const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
   const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
   const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
@@ -216,6 +211,24 @@ export async function claimWaiting(
 
 type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
+
+/** Also enqueues the ends of listed jobs that are not recorded in time. */
+async function readListed(caller: RelayCaller, cluster: ClusterRecord): Promise<Waiting[]> {
+  const listedJobs = await jobsWithPayload(caller, listedIn(cluster))
+  const jobs = listedJobs.map(({ job }) => job)
+  const lateJobs = jobs.filter((job) => canRecordLater(job, cluster.listedBatchJobs) && isLate(job))
+  await enqueueAllEnds(caller.organisationId, lateJobs)
+  return listedJobs
+}
+
+/** Returns at most `limit` ids, oldest first, for a relay that claims each job with a separate request. */
+export async function waitingIn(caller: RelayCaller, cluster: ClusterRecord, limit: number): Promise<string[]> {
+  const listedJobs = await readListed(caller, cluster)
+  const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job)).slice(0, limit)
+  const listedIds = claimableJobs.map(({ job }) => job.id)
+  if (cluster.waitingJobs <= 0 || listedIds.length === limit) return listedIds
+  return [...listedIds, ...(await waitingUnlisted(cluster, limit - listedIds.length))]
+}
 
 /** Writes only the jobs' own records, which decide whether a job waits. Omits jobs that `claimKey` has not claimed. */
 async function startListed(caller: RelayCaller, waitingJobs: readonly Waiting[], claimKey: string): Promise<Started[]> {

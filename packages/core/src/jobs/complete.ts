@@ -10,7 +10,7 @@ import { enqueueEnds } from '../aws/queues.ts'
 import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { unchangedCondition } from '../db/expression.ts'
-import { addEnded, counterWrites, unlisting } from '../clusters/counters.ts'
+import { addEnded, counterWrites, removalFromLists } from '../clusters/counters.ts'
 import * as keys from '../db/keys.ts'
 import { patch, tryUpdate, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
@@ -30,14 +30,13 @@ const maxAttempts = 4
 /** Idempotent. If the job ended differently, stores the first such report and throws `job_already_finished`. */
 export async function complete(caller: RelayCaller, jobId: string, report: Completion): Promise<CompletionResponse> {
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const { job, listedIds } = await findOwnJobAndList(caller, jobId)
+    const { job, listedBatchJobIds } = await findOwnJobAndList(caller, jobId)
     checkLease(job, caller, report.leaseId)
-    if (isTerminal(job)) return respondToRepeat(job, report, listedIds)
+    if (isTerminal(job)) return respondToRepeat(job, report, listedBatchJobIds)
     const finish = await prepareFinish(job, report)
-    const isStored = canRecordLater({ ...job, ...finish.end }, listedIds)
-      ? storeEnd(finish)
-      : commitFinishes(caller, [finish])
-    if (await isStored) return { jobId, status: finish.end.status }
+    const isRecordedLater = canRecordLater({ ...job, ...finish.end }, listedBatchJobIds)
+    if (await (isRecordedLater ? storeEnd(finish) : commitFinishes(caller, [finish])))
+      return { jobId, status: finish.end.status }
   }
   throw storeContentionError()
 }
@@ -120,7 +119,7 @@ async function commitFinishes(caller: RelayCaller, finishes: readonly PreparedFi
   return true
 }
 
-/** Ends the job; the message that follows records its end. Returns false if the job was changed concurrently. */
+/** Ends the job and sends the message whose consumer records the end. Returns false if the job was changed concurrently. */
 async function storeEnd(finish: PreparedFinish): Promise<boolean> {
   const { key, change, condition } = endWrite(finish)
   // A write costs half as much outside of a transaction.
@@ -194,6 +193,7 @@ const endWrite = ({ job, fields }: Finish) => ({
   } as const,
 })
 
+/** Also removes `isStartPending`, which `recordEnds` needs if it records the end later. */
 function recordedEndWrite(finish: Finish): WriteItem {
   const { key, change, condition } = endWrite(finish)
   return patch(key, { ...change, remove: [...change.remove, 'isStartPending'] }, condition)
@@ -207,7 +207,7 @@ export const finishWrites = (finishes: readonly Finish[]): WriteItem[] => [
     finishes.map(({ job, fields }) => ({
       clusterId: job.clusterId,
       add: { activeJobs: -1, ...addEnded(fields.status) },
-      drop: unlisting(new Set([job.id])),
+      drop: removalFromLists(new Set([job.id])),
     })),
   ).map(({ write }) => write),
 ]
@@ -215,10 +215,10 @@ export const finishWrites = (finishes: readonly Finish[]): WriteItem[] => [
 async function respondToRepeat(
   job: JobRecord,
   report: Completion,
-  listedIds: ReadonlySet<string>,
+  listedBatchJobIds: ReadonlySet<string>,
 ): Promise<CompletionResponse> {
-  // The first report may have been interrupted before its message.
-  if (canRecordLater(job, listedIds)) await recordSoon(job)
+  // The process may have stopped before it sent the message.
+  if (canRecordLater(job, listedBatchJobIds)) await recordSoon(job)
   if (job.completion === hashOf(report) && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }

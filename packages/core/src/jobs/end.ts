@@ -12,13 +12,14 @@ import { effectsOfFinish, type JobRecord, parseRelayed } from './record.ts'
 import { effectsOfStart, relayActor } from './start.ts'
 
 /**
- * The successful end of a listed job of a batch writes only the record of the job. A message then records the ends of
- * several jobs in one transaction, which counts them, stores their events in one outbox record, and removes the jobs
- * from the lists of their clusters. The transaction fails for a job that is not listed, so each end is recorded once.
- * If the message is lost, a heartbeat of the cluster or the check of the batch sends another one.
+ * The success of a listed job of a batch, reported in a request of its own, writes only the record of the job. The
+ * consumer of a message then records the ends of several jobs in one transaction, which counts them, stores their events
+ * in one outbox record, and removes the jobs from the lists of their clusters. The transaction fails if a job is not
+ * listed, so each end is recorded once. If the message is lost, a heartbeat of the cluster or the check of the batch
+ * sends another one.
  */
 
-/** Each job needs a write of its cluster and causes two events; a run of the projections processes 60 events. */
+/** A record of 30 ends has up to 60 events, the limit of a run of the projections. */
 const maxEndsPerRecord = 30
 /** An end that is not recorded after this time is enqueued again. */
 const retryMs = 30_000
@@ -27,9 +28,9 @@ type Job = Pick<JobRecord, 'id' | 'status'>
 
 const isCompleted = ({ status }: Job): boolean => status === 'Completed'
 
-/** `listedIds` are the listed jobs of batches of the job's cluster. */
-export const canRecordLater = (job: Job, listedIds: ReadonlySet<string>): boolean =>
-  isCompleted(job) && listedIds.has(job.id)
+/** `listedBatchJobIds` are the listed jobs of batches of the job's cluster. */
+export const canRecordLater = (job: Job, listedBatchJobIds: ReadonlySet<string>): boolean =>
+  isCompleted(job) && listedBatchJobIds.has(job.id)
 
 /**
  * Records the ends of the jobs, except those that are recorded already. Concurrent calls for one organisation share
@@ -41,15 +42,25 @@ async function recordEndsOf(organisationId: string, jobIds: readonly string[]): 
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   const jobs = items.map(parseRelayed).filter((job) => job !== undefined)
   for (const part of chunk(jobs.filter(isCompleted), maxEndsPerRecord)) {
-    if ((await commitEnds(organisationId, part)) || part.length === 1) continue
-    for (const job of part) await commitEnds(organisationId, [job])
+    if (await commitEnds(organisationId, part)) continue
+    const rest = await unrecordedEnds(organisationId, part)
+    if (rest.length === 0 || (await commitEnds(organisationId, rest))) continue
+    for (const job of rest) await commitEnds(organisationId, [job])
   }
+}
+
+/** Returns those of the jobs whose ends are not recorded. */
+export async function unrecordedEnds(organisationId: string, jobs: readonly JobRecord[]): Promise<JobRecord[]> {
+  const clusterIds = new Set(jobs.filter(isCompleted).map(({ clusterId }) => clusterId))
+  const clusters = await getMany([...clusterIds].map((id) => keys.cluster(organisationId, id)))
+  const listedBatchJobIds = new Set(clusters.flatMap((item) => [...listedBatchJobsOf(item)]))
+  return jobs.filter((job) => canRecordLater(job, listedBatchJobIds))
 }
 
 /** Records the ends of all jobs or of none. Returns false if the end of one of them is recorded already. */
 async function commitEnds(organisationId: string, jobs: readonly JobRecord[]): Promise<boolean> {
   const changes = jobs.map(({ id, clusterId, status }) => {
-    return { clusterId, add: { activeJobs: -1, ...addEnded(status) }, unlist: id }
+    return { clusterId, add: { activeJobs: -1, ...addEnded(status) }, removeFromList: id }
   })
   const effects: Effects[] = jobs.flatMap((job) => [effectsOfStart(job), effectsOfEnd(job)])
   const failure = await commit(system(organisationId), {
@@ -66,34 +77,20 @@ function effectsOfEnd(job: JobRecord): Effects {
   return { events: events.map((event) => ({ ...event, atMs, actor: relayActor(job) })), transitions }
 }
 
-/** Enqueues the ends that should be recorded by now but are not. Returns whether there are any. */
-export async function retryLateEnds(
-  organisationId: string,
-  jobs: readonly JobRecord[],
-  listedIds: ReadonlySet<string>,
-): Promise<boolean> {
-  const lateJobs = jobs.filter((job) => canRecordLater(job, listedIds) && isOld(job))
-  for (const part of chunk(lateJobs, maxEndsPerRecord)) {
+/** Whether the end should be recorded by now, so that a repeated message is unlikely to be a duplicate. */
+export const isLate = ({ completedAtMs = 0 }: JobRecord): boolean => !isWithin(completedAtMs, retryMs)
+
+export async function enqueueAllEnds(organisationId: string, jobs: readonly JobRecord[]): Promise<void> {
+  for (const part of chunk(jobs, maxEndsPerRecord)) {
     await enqueueEnds(
       organisationId,
       part.map(({ id }) => id),
     )
   }
-  return lateJobs.length > 0
-}
-
-const isOld = ({ completedAtMs = 0 }: JobRecord): boolean => !isWithin(completedAtMs, retryMs)
-
-/** Like `retryLateEnds`, for jobs of any cluster. */
-export async function retryLateEndsOf(organisationId: string, jobs: readonly JobRecord[]): Promise<boolean> {
-  const clusterIds = new Set(jobs.filter((job) => isCompleted(job) && isOld(job)).map(({ clusterId }) => clusterId))
-  const clusters = await getMany([...clusterIds].map((id) => keys.cluster(organisationId, id)))
-  const listedIds = new Set(clusters.flatMap((item) => [...parseListed(item)]))
-  return retryLateEnds(organisationId, jobs, listedIds)
 }
 
 /** Returns the listed jobs of batches of a cluster. */
-export const parseListed = (cluster: Item | undefined): ReadonlySet<string> => {
+export const listedBatchJobsOf = (cluster: Item | undefined): ReadonlySet<string> => {
   const ids = cluster?.['listedBatchJobs']
   return ids instanceof Set ? ids : new Set()
 }

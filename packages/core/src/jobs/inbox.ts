@@ -1,4 +1,4 @@
-import { listingCondition, unlisting } from '../clusters/counters.ts'
+import { listingCondition, removalFromLists } from '../clusters/counters.ts'
 import { type ClusterRecord } from '../clusters/record.ts'
 import { type Change, type Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
@@ -10,9 +10,9 @@ import { type JobRecord } from './record.ts'
  * which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
  *
  * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was
- * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. A listed job
- * of a batch has a list of its own, and remains listed until its end is recorded (`end.ts`). A listed job may therefore
- * be running or have ended: only its own record decides whether it waits.
+ * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. Listed jobs of
+ * batches are in a second list, and stay there until their end is recorded (`end.ts`). A listed job may therefore be
+ * running or have ended: only its own record decides whether it waits.
  */
 
 type WaitingJob = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>
@@ -33,7 +33,7 @@ export function inboxExitChange(jobs: readonly WaitingJob[]): {
   const otherCount = jobs.length - listedIds.length
   return {
     add: otherCount === 0 ? {} : { waitingJobs: -otherCount },
-    drop: listedIds.length === 0 ? {} : unlisting(new Set(listedIds)),
+    drop: listedIds.length === 0 ? {} : removalFromLists(new Set(listedIds)),
   }
 }
 
@@ -55,13 +55,6 @@ export function withoutReported(cluster: ClusterRecord, runningIds: readonly str
     listedJobs: unreported(cluster.listedJobs),
     listedBatchJobs: unreported(cluster.listedBatchJobs),
   }
-}
-
-/** Returns at most `limit` ids: those of listed jobs, oldest first, then those of other waiting jobs, oldest first. */
-export async function waitingIn(cluster: ClusterRecord, limit: number): Promise<string[]> {
-  const listedIds = listedIn(cluster).slice(0, limit)
-  if (cluster.waitingJobs <= 0 || listedIds.length === limit) return listedIds
-  return [...listedIds, ...(await waitingUnlisted(cluster, limit - listedIds.length))]
 }
 
 /** Returns at most `limit` ids of waiting jobs that the record does not list, oldest first. */

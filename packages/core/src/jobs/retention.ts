@@ -11,6 +11,7 @@ import { log } from '../log.ts'
 import { isOperation } from '../operations/record.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
+import { recordEnds, unrecordedEnds } from './end.ts'
 import { removeDetails } from './purge.ts'
 import { isTerminal, type JobRecord, parseJob } from './record.ts'
 
@@ -106,15 +107,16 @@ async function removeExpiredOf(organisation: Item, atMs: number, untilMs: number
 
 const keyOf = ({ pk, sk }: Item): keys.Key => ({ pk: String(pk), sk: String(sk) })
 
+const idOf = ({ id }: JobRecord): string => id
+
 /**
  * Removes the records last, because the index lists a job until its record is removed. If another sweep has removed one
  * of them, the next round removes the rest. The jobs of a removed cluster are left to its purge.
  */
 async function removeJobs(organisationId: string, jobs: readonly JobRecord[]): Promise<void> {
-  await removeDetails(
-    organisationId,
-    jobs.map(({ id }) => id),
-  )
+  await removeDetails(organisationId, jobs.map(idOf))
+  const unrecordedJobs = await unrecordedEnds(organisationId, jobs)
+  if (unrecordedJobs.length > 0) await recordEnds(organisationId, unrecordedJobs.map(idOf))
   let rest = jobs
   while (rest.length > 0) {
     const counters = counterWrites(

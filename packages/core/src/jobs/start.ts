@@ -16,7 +16,8 @@ import { jobEventData, type JobRecord, parseRelayed } from './record.ts'
 type StartedJob = Pick<JobRecord, 'isStartPending' | 'startedAtMs' | 'relayId'> & Parameters<typeof jobEventData>[0]
 
 /**
- * Returns no effects if the start is already recorded. Callers must remove `isStartPending` in the same transaction.
+ * Returns no effects if the start is already recorded. Callers must remove `isStartPending` in the same transaction, or,
+ * like `end.ts`, ensure in another way that they record the start once.
  */
 export function effectsOfStart(job: StartedJob) {
   if (!job.isStartPending) return { events: [], transitions: [] }

@@ -31,7 +31,7 @@ export type JobTransition = z.infer<typeof JobTransition>
 
 export const StoredActor = z.object({ kind: z.enum(actorKinds), id: z.string(), tokenId: z.string().optional() })
 
-/** The id of an event derives from the id of its record, because random ids compress badly. */
+/** Contains no id: `parseRecord` derives it, because random ids compress badly. */
 const StoredEvent = z.object({
   /** An `EventName`, a `ModuleEvent`, or an event of a newer release. */
   name: z.string(),
@@ -39,7 +39,7 @@ const StoredEvent = z.object({
   data: z.record(z.string(), z.unknown()),
   /** Set if the event occurred before the change that records it. */
   atMs: z.number().optional(),
-  /** Set if another actor than that of the record has caused the event. */
+  /** Set if the actor of the event is not the actor of the record. */
   actor: StoredActor.optional(),
 })
 
@@ -69,7 +69,7 @@ export const RecordBody = z.object({
   sweep: SweepSummary.optional(),
 })
 
-/** `atMs` is the time of the change. */
+/** `atMs` is the time at which the record was stored; an event may have an earlier time. */
 export type OutboxRecord = Omit<z.infer<typeof RecordBody>, 'events'> & {
   id: string
   organisationId: string

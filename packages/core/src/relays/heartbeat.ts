@@ -19,9 +19,9 @@ import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, patch, tryUpdate, upsert } from '../db/table.ts'
 import { platformError, storeContentionError } from '../error.ts'
-import { countWaiting, waitingIn, withoutReported } from '../jobs/inbox.ts'
+import { countWaiting, withoutReported } from '../jobs/inbox.ts'
 import { type JobRecord, parseRelayed } from '../jobs/record.ts'
-import { claimWaiting, renewLease } from '../jobs/claim.ts'
+import { claimWaiting, renewLease, waitingIn } from '../jobs/claim.ts'
 import { log } from '../log.ts'
 import { factLabels, factsAttributes } from '../clusters/facts.ts'
 import { reportedLabelsWrite } from '../labels/labels.ts'
@@ -86,13 +86,13 @@ const intervalFor = (record: ClusterRecord, report: Heartbeat): number =>
 async function workFor(caller: RelayCaller, record: ClusterRecord, report: Heartbeat) {
   const { claimKey, freeSlots, statementKey, running } = report
   const cluster = withoutReported(record, running)
-  if (claimKey === undefined) return { jobs: await waitingIn(cluster, freeSlots) }
+  if (claimKey === undefined) return { jobs: await waitingIn(caller, cluster, freeSlots) }
   const claims = await claimWaiting(caller, cluster, { claimKey, freeSlots, statementKey })
   if (claims !== undefined) return { jobs: [], ...claims }
   // Jobs may have changed since the record was read.
   const latestRecord = withoutReported((await Cluster.find(record.organisationId, record.id)) ?? record, running)
   return {
-    jobs: await waitingIn(latestRecord, freeSlots),
+    jobs: await waitingIn(caller, latestRecord, freeSlots),
     claims: [],
     moreJobs: countWaiting(latestRecord) > freeSlots,
   }

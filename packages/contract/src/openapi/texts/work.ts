@@ -125,7 +125,7 @@ export const workTexts: Texts = {
         finishedAt: '2026-11-21T09:42:10.000Z',
       },
     ],
-    status: '`Finished` once every job has ended; `Cancelling` until then after a cancellation',
+    status: '`Finished` shortly after every job has ended; `Cancelling` until then after a cancellation',
     submittedCount: 'Number of jobs of the batch',
     maxConcurrency: 'Maximum number of its jobs that are queued for a relay or running at once',
     maxErrors: 'Number of failed jobs above which the jobs that have not started are cancelled',
@@ -133,7 +133,7 @@ export const workTexts: Texts = {
     reason: 'Why the scripts run',
   },
   BatchCounts: {
-    '': 'Number of jobs of a batch by status',
+    '': 'Number of jobs of a batch by status; the start or end of a job counts within seconds',
     queued: 'Jobs that no relay has claimed yet',
     running: 'Jobs that run',
     completed: 'Jobs whose script exited with 0 on every node',
