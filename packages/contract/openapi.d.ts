@@ -3391,7 +3391,7 @@ export interface components {
              */
             status: "Healthy" | "Degraded" | "Unhealthy";
             /**
-             * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none
+             * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none. A check without tags counts as `degradable`
              * @example [
              *       "critical"
              *     ]
@@ -7011,7 +7011,7 @@ export interface components {
                  */
                 status: "Healthy" | "Degraded" | "Unhealthy";
                 /**
-                 * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none
+                 * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none. A check without tags counts as `degradable`
                  * @example [
                  *       "critical"
                  *     ]
@@ -7144,7 +7144,7 @@ export interface components {
                  */
                 status: "Healthy" | "Degraded" | "Unhealthy";
                 /**
-                 * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none
+                 * @description Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none. A check without tags counts as `degradable`
                  * @example [
                  *       "critical"
                  *     ]

@@ -15,7 +15,8 @@ test.for([
   ['degradable', 'Degraded', 'Degraded', 200],
   ['degradable', 'Healthy', 'Healthy', 200],
   ['informational', 'Unhealthy', 'Healthy', 200],
-  [undefined, 'Unhealthy', 'Healthy', 200],
+  [undefined, 'Degraded', 'Degraded', 200],
+  [undefined, 'Unhealthy', 'Degraded', 200],
 ] as const)('a %s check with %s makes the module %s', async ([tag, status, aggregate, httpStatus]) => {
   const { send } = await startedInstance({
     healthChecks: { good: check('critical', returning('Healthy')), other: check(tag, returning(status)) },

@@ -27,7 +27,7 @@ export type Slot = { [Id in keyof SlotRegistry]: { slotId: Id } & SlotRegistry[I
 
 /**
  * Effect of an Unhealthy check: `critical` makes the platform not ready, `degradable` makes it Degraded, and
- * `informational` has no effect.
+ * `informational` has no effect. A check without tags counts as `degradable`.
  */
 export type HealthTag = 'informational' | 'degradable' | 'critical'
 

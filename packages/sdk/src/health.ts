@@ -33,8 +33,8 @@ export class HealthChecks {
   }
 
   /**
-   * Runs all checks and returns the worst status. Only critical and degradable checks count; degradable checks count at
-   * most as Degraded. Unless the module is Started, runs no checks and returns Unhealthy.
+   * Runs all checks and returns the worst status. Informational checks do not count, and only critical ones count as
+   * Unhealthy. Unless the module is Started, runs no checks and returns Unhealthy.
    */
   async aggregate(): Promise<Aggregate> {
     const { state } = this.#host
@@ -68,9 +68,10 @@ export class HealthChecks {
   }
 }
 
+// A check without tags counts as degradable, as on the platform.
 function effectiveStatusOf({ tags }: HealthCheck, status: Health['status']): Health['status'] {
-  if (tags.includes('critical')) return status
-  return tags.includes('degradable') && status !== 'Healthy' ? 'Degraded' : 'Healthy'
+  if (tags.includes('critical') || status === 'Healthy') return status
+  return tags.includes('informational') && !tags.includes('degradable') ? 'Healthy' : 'Degraded'
 }
 
 // The types do not protect against modules that are written in JavaScript.

@@ -6,7 +6,7 @@ const checkFields = {
   name: ['Name of the check', 'table'],
   status: ['Result of the check', 'Healthy'],
   tags: [
-    'Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none',
+    'Effect of a failure on the aggregate: `critical` makes it Unhealthy, `degradable` Degraded, `informational` has none. A check without tags counts as `degradable`',
     ['critical'],
   ],
   durationMs: ['Duration of the check in milliseconds', 4.2],
