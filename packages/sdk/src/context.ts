@@ -4,7 +4,10 @@ import { type ServiceProvider } from './services.ts'
 
 /** The context that the SDK passes to hooks (except `configureServices`), jobs, health checks and routes. */
 export interface ModuleContext {
-  /** Id of the organisation that the module is installed in. */
+  /**
+   * Id of the platform organisation, which owns all modules; empty without a platform. Callers and events have their
+   * own `organisationId`.
+   */
   readonly orgId: string
   readonly module: { readonly id: string; readonly version: string }
   readonly eventBus: EventBus
