@@ -275,7 +275,7 @@ export interface paths {
         };
         /**
          * The clusters of the organisation, newest first
-         * @description With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes between pages, its cluster may appear twice or not at all, except with `registeredAt`.
+         * @description With `sort`, a page reads at least one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute if the organisation has more than 1,000 clusters and more than 500 match. If you read by cursor and a value changes between pages, its cluster may appear twice or not at all, except with `registeredAt`.
          *
          *     Requires the permission `clusters:read`.
          */
@@ -9741,15 +9741,15 @@ export interface operations {
                 status?: "Healthy" | "Degraded" | "Pending" | "Offline";
                 /** @description Only clusters of this type */
                 type?: "Hypervisor" | "CloudLocal";
-                /** @description Part of the name, case-insensitive. A search that is combined with `status` or `type`, but not with a selector or another sort order, covers only the newest 10,000 clusters; see `searchedAll` */
+                /** @description Part of the name, case-insensitive. A search that is combined with `status` or `type`, but not with `ids`, a selector or another sort order, covers only the newest 10,000 clusters; see `searchedAll` */
                 search?: string;
                 /** @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements */
                 selector?: string;
-                /** @description Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped */
+                /** @description Only these clusters, in this order: up to 100 comma-separated identifiers. Removed clusters are skipped */
                 ids?: string;
                 /** @description A saved filter of the caller with the context `clusters`. Other parameters override it */
                 filterId?: string;
-                /** @description Order of the list; `-` reverses it, and the default is `-registeredAt`. Numbers in names and versions are compared by value. Clusters without a value come last. `site` compares names, and `status` starts with Offline, Degraded and Pending. `lastSeenAt` and `nodeCount` accept at most 500 matching clusters if the organisation has more than 1,000. Not together with `ids` */
+                /** @description Order of the list; the default is `-registeredAt`. A leading `-` reverses it, but clusters without a value always come last, and clusters with equal values are listed newest first. Numbers in texts are compared by value, and names by their first 40 characters, ignoring case. `site` compares the names of sites, and `status` starts with Offline, Degraded and Pending. `lastSeenAt` and `nodeCount` accept at most 500 matching clusters if the organisation has more than 1,000. Not together with `ids` */
                 sort?: "name" | "-name" | "registeredAt" | "-registeredAt" | "status" | "-status" | "lastSeenAt" | "-lastSeenAt" | "nodeCount" | "-nodeCount" | "type" | "-type" | "site" | "-site" | "os" | "-os" | "arch" | "-arch" | "relayVersion" | "-relayVersion";
                 /** @description Adds `lastJob` to each cluster. Requires the permission `jobs:read` */
                 include?: "lastJob";
@@ -9824,7 +9824,7 @@ export interface operations {
                         pageSize: number;
                         /** @description `cursor` of the next page; absent on the last one */
                         nextCursor?: string;
-                        /** @description With `search`: whether all clusters were searched; if false, others may match too */
+                        /** @description With `search`, but not with `ids`: whether all clusters were searched; if false, others may match too */
                         searchedAll?: boolean;
                     };
                 };
@@ -10826,7 +10826,7 @@ export interface operations {
                 os?: string;
                 /** @description Part of the name of the node, case-insensitive */
                 search?: string;
-                /** @description Order of the list; a leading `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all */
+                /** @description Order of the list. A leading `-` reverses it, but nodes without a value always come last. Numbers in texts are compared by value, and texts by their first 40 characters, ignoring case in `name` and `os`. `os` compares `osVersion`, or `os` without it. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all */
                 sort?: "name" | "-name" | "os" | "-os" | "arch" | "-arch" | "cpus" | "-cpus" | "memoryBytes" | "-memoryBytes" | "rootDiskFreeBytes" | "-rootDiskFreeBytes";
                 /** @description Page number, from 1 */
                 page?: number;

@@ -222,7 +222,8 @@ export const BulkChangeResult = z
 
 const ClusterPage = pageOf(ClusterSummary).extend({
   searchedAll: z.boolean().optional().meta({
-    description: 'With `search`: whether all clusters were searched; if false, others may match too',
+    description:
+      'With `search`, but not with `ids`: whether all clusters were searched; if false, others may match too',
   }),
 })
 
@@ -233,19 +234,20 @@ export const listClusters = createRoute({
   tags: ['Clusters'],
   summary: 'The clusters of the organisation, newest first',
   description:
-    'With `sort`, a page reads one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute in an organisation with more than 1,000 clusters. If you read by cursor and a value changes between pages, its cluster may appear twice or not at all, except with `registeredAt`.',
+    'With `sort`, a page reads at least one small item of each cluster, so it costs more than the default order. The order is exact, except that `status` lags behind by up to a minute if the organisation has more than 1,000 clusters and more than 500 match. If you read by cursor and a value changes between pages, its cluster may appear twice or not at all, except with `registeredAt`.',
   request: {
     query: z.strictObject({
       status: z.enum(clusterStatuses).optional(),
       type: z.enum(clusterTypes).optional(),
       search: z.string().max(64).optional().meta({
         description:
-          'Part of the name, case-insensitive. A search that is combined with `status` or `type`, but not with a selector or another sort order, covers only the newest 10,000 clusters; see `searchedAll`',
+          'Part of the name, case-insensitive. A search that is combined with `status` or `type`, but not with `ids`, a selector or another sort order, covers only the newest 10,000 clusters; see `searchedAll`',
         example: 'berlin',
       }),
       selector: SelectorText.optional(),
       ids: z.string().max(3200).regex(clusterIdList).optional().meta({
-        description: 'Only these clusters: up to 100 comma-separated identifiers. Removed clusters are skipped',
+        description:
+          'Only these clusters, in this order: up to 100 comma-separated identifiers. Removed clusters are skipped',
         example: 'clus_01jd8w5k3zr9x2m4c7t6v0b1qa,clus_01jd8w5k3zr9x2m4c7t6v0b1qb',
       }),
       filterId: z.string().max(200).optional().meta({
@@ -255,7 +257,7 @@ export const listClusters = createRoute({
         .enum(clusterSortFields.flatMap((field) => [field, `-${field}` as const]))
         .optional()
         .meta({
-          description: `Order of the list; \`-\` reverses it, and the default is \`-registeredAt\`. Numbers in names and versions are compared by value. Clusters without a value come last. \`site\` compares names, and \`status\` starts with Offline, Degraded and Pending. \`lastSeenAt\` and \`nodeCount\` accept at most ${recordSortLimit} matching clusters if the organisation has more than 1,000. Not together with \`ids\``,
+          description: `Order of the list; the default is \`-registeredAt\`. A leading \`-\` reverses it, but clusters without a value always come last, and clusters with equal values are listed newest first. Numbers in texts are compared by value, and names by their first 40 characters, ignoring case. \`site\` compares the names of sites, and \`status\` starts with Offline, Degraded and Pending. \`lastSeenAt\` and \`nodeCount\` accept at most ${recordSortLimit} matching clusters if the organisation has more than 1,000. Not together with \`ids\``,
           example: 'name',
         }),
       include: z.enum(['lastJob']).optional().meta({
@@ -346,7 +348,7 @@ export const listNodes = createRoute({
         .optional()
         .meta({
           description:
-            'Order of the list; a leading `-` reverses it. Numbers in names and versions are compared by value, and nodes without a value come last. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all',
+            'Order of the list. A leading `-` reverses it, but nodes without a value always come last. Numbers in texts are compared by value, and texts by their first 40 characters, ignoring case in `name` and `os`. `os` compares `osVersion`, or `os` without it. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all',
           example: 'name',
         }),
       ...paging,
