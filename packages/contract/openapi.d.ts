@@ -787,7 +787,7 @@ export interface paths {
         };
         /**
          * The ended jobs of a batch, grouped by equal results
-         * @description Failures first, then the largest groups. Jobs are in one group if status, reason, exit code and all bytes of the output are equal. The response is current even while jobs still run; `pending` counts those.
+         * @description Failed groups first, then Cancelled and Completed ones; within a status, the largest first. Jobs are in one group if status, reason, exit code and all bytes of the output are equal. The response is current even while jobs still run; `pending` counts those.
          *
          *     Requires the permission `jobs:read`.
          */
@@ -5223,7 +5223,7 @@ export interface components {
          *     }
          */
         JobGroups: {
-            /** @description Groups, failures first, then the largest */
+            /** @description Failed groups first, then Cancelled and Completed ones; within a status, the largest first */
             groups: components["schemas"]["JobGroup"][];
             /**
              * Format: int32

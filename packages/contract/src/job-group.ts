@@ -119,7 +119,7 @@ export const getBatchGroups = createRoute({
   tags: ['Batches'],
   summary: 'The ended jobs of a batch, grouped by equal results',
   description:
-    'Failures first, then the largest groups. Jobs are in one group if status, reason, exit code and all bytes of the output are equal. The response is current even while jobs still run; `pending` counts those.',
+    'Failed groups first, then Cancelled and Completed ones; within a status, the largest first. Jobs are in one group if status, reason, exit code and all bytes of the output are equal. The response is current even while jobs still run; `pending` counts those.',
   request: { params: z.object({ batchId }) },
   responses: { 200: { description: 'The groups', content: json(JobGroups) } },
   errors: ['batch_not_found'],

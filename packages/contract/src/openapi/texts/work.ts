@@ -92,7 +92,10 @@ export const workTexts: Texts = {
     nodeId: 'Node that wrote it',
     data: 'Text, or Base64; see `encoding`',
   },
-  JobGroups: { '': 'The groups of a batch', groups: 'Groups, failures first, then the largest' },
+  JobGroups: {
+    '': 'The groups of a batch',
+    groups: 'Failed groups first, then Cancelled and Completed ones; within a status, the largest first',
+  },
   JobGroup: {
     '': 'Jobs that ended with the same status, reason, exit code and output',
     status: ['Status of the jobs', 'Failed'],
