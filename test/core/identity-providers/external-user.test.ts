@@ -279,7 +279,7 @@ test('rejects every password for an external user at the cost of a wrong passwor
   expect(await failureCost(username)).toBe(await failureCost(localUser.username))
 })
 
-test('without confirmations of the provider, a session ends after 24 hours and API tokens after 30 days', async () => {
+test('without confirmations of the provider, a session ends after 24 hours and API tokens after 30 days, never earlier', async () => {
   const identity = externalIdentity()
   const tokens = await signInAs(identity)
   const owner = await verifySession(tokens.accessToken)
@@ -300,8 +300,10 @@ test('without confirmations of the provider, a session ends after 24 hours and A
   }
   await useAfterDays(28)
   await signInAs(identity)
-  await useAfterDays(29)
-  await useAfterDays(2)
+  advanceClock(23 * 3_600_000)
+  await signInAs(identity)
+  await useAfterDays(29.9)
+  await useAfterDays(1.1)
   await expectError(verifyApiToken(token), 'unauthenticated')
   await signInAs(identity)
   await useAfterDays(0)

@@ -11,11 +11,14 @@ import { endSessions, find, type User, userUnchanged } from './user.ts'
 
 /** The minimum time between two checks of a session's user at the identity provider. */
 export const checkIntervalMs = 15 * 60_000
-/** The maximum age of the last confirmation while the provider cannot confirm the user. */
-export const maxUnconfirmedMs = 24 * 3_600_000
-/** The maximum for API tokens is longer, because a program cannot sign in again. */
-export const maxUnconfirmedTokenMs = 30 * 24 * 3_600_000
 const dayMs = 24 * 3_600_000
+/** The maximum age of the last confirmation while the provider cannot confirm the user. */
+export const maxUnconfirmedMs = dayMs
+/**
+ * The maximum for API tokens is 30 days, because a program cannot sign in again. The stored time may be up to a day
+ * earlier than the last confirmation.
+ */
+export const maxUnconfirmedTokenMs = 31 * dayMs
 
 export const lastConfirmationMs = ({ confirmedAtMs, createdAtMs }: User): number => confirmedAtMs ?? createdAtMs
 
