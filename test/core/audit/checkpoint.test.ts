@@ -118,7 +118,7 @@ test('the first denied call of a caller is recorded at once, and later ones are 
   ])
 })
 
-test('denied calls of many tokens of one organisation do not keep those of others from being recorded', async () => {
+test('records denied calls of at most 50 callers of an organisation at a time, so that those of others are recorded too', async () => {
   const [floodingCaller, otherCaller] = [await newCaller(), await newCaller()]
   for (let token = 0; token < 60; token++)
     await recordDenied({ ...floodingCaller, tokenId: newId('tok') }, 'POST /api/v1/jobs', denial)
