@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { canMount, mountedFolder } from '../support/mounted-folder.ts'
-import { type CallName, type FakePlatform } from './support/fake-platform.ts'
+import { type CallName, type FakePlatform, newId, type Reply } from './support/fake-platform.ts'
 import { ended, Stage } from './support/stage.ts'
 
 let stage: Stage
@@ -63,6 +63,31 @@ test('delivers a result when the server is available again', async () => {
   stage.platform.failing.clear()
   await stage.platform.until(() => job.completion !== undefined)
   expect(job.output).toBe('late\n')
+})
+
+test.for<[string, Reply]>([
+  ['a success', { status: 200, body: { status: 'ok' } }],
+  ['the result of another job', { status: 200, body: { jobId: newId('job'), status: 'Completed' } }],
+  ['a success without content', { status: 204 }],
+  ['an error', { status: 403, body: { error: 'forbidden', message: 'Sign in first.' } }],
+])(
+  'a response with %s that is not from the platform changes nothing, and the request is repeated',
+  async ([, reply]) => {
+    await start({ prepare: (platform) => void (platform.claimsWithHeartbeats = false) })
+    const { platform } = stage
+    for (const call of ['heartbeat', 'claim', 'output', 'complete'] as const) platform.foreignReplies.set(call, reply)
+    const job = await platform.run({ script: 'echo once; sleep 1; echo twice' })
+    expect(platform.foreignReplies).toEqual(new Map())
+    expect([job.output, job.completion?.exitCode, job.claimCount]).toEqual(['once\ntwice\n', 0, 1])
+    await stage.relay.writes(/check proxies, and whether this network requires a sign-in/)
+  },
+)
+
+test('a relay that a sign-in page answers instead of the platform does not enroll, and says what to check', async () => {
+  const prepare = (platform: FakePlatform) => platform.foreignReplies.set('enroll', { status: 200, body: {} })
+  await start({ prepare })
+  await stage.relay.writes(/is not a platform. Check --server, and whether this network requires a sign-in/)
+  expect(await stage.relay.exitCode).toBe(1)
 })
 
 test.for([

@@ -1,7 +1,7 @@
 import { createHash, type KeyObject, randomUUID } from 'node:crypto'
 import { retryUntilDecision } from './backoff.ts'
 import type { ServerClock } from './clock.ts'
-import { codeOf, type RelayResponse, post, RetryableError } from './http.ts'
+import { codeOf, foreignResponse, type RelayResponse, post, RetryableError } from './http.ts'
 import { signJws } from './jws.ts'
 import { info, warn } from './log.ts'
 import { relayVersion } from './version.ts'
@@ -18,6 +18,8 @@ export type Call = {
   headers?: Record<string, string>
   timeoutMs?: number
   signal: AbortSignal
+  /** Whether a response without an error has the documented form. Another form comes from a proxy or a sign-in page. */
+  isSuccess: (response: RelayResponse) => boolean
 }
 
 export type Signer = { server: string; relayId: string; privateKey: KeyObject }
@@ -43,6 +45,7 @@ export class Client {
     const startedMs = performance.now()
     try {
       const response = await this.#post(call)
+      if (response.status < 400 && !call.isSuccess(response)) throw new RetryableError(foreignResponse)
       const isRejected = response.status === 401
       // The `Date` of a late response is not the current time.
       const isImmediate = performance.now() - startedMs < promptResponseMs
@@ -74,7 +77,7 @@ export class Client {
     return this.#createToken({ path: `mqtt:${clientId}` })
   }
 
-  #post({ path, body, headers, timeoutMs = 30_000, signal }: Call): Promise<RelayResponse> {
+  #post({ path, body, headers, timeoutMs = 30_000, signal }: Omit<Call, 'isSuccess'>): Promise<RelayResponse> {
     const text = body === undefined ? '' : JSON.stringify(body)
     const apiPath = `/api/v1/relay${path}`
     return post({

@@ -69,7 +69,12 @@ export class Completions {
   async #sendSeparately(reports: readonly Report[], maxDelayMs = 0): Promise<void> {
     const sending = reports.map(async ({ jobId, body, settle }) => {
       if (maxDelayMs > 0) await sleep(randomMs(maxDelayMs), undefined, { signal: this.#signal }).catch(() => {})
-      const delivery = this.#client.deliver({ path: `/jobs/${jobId}/complete`, body, signal: this.#signal })
+      const delivery = this.#client.deliver({
+        path: `/jobs/${jobId}/complete`,
+        body,
+        signal: this.#signal,
+        isSuccess: ({ status, body }) => status === 200 && body.jobId === jobId && typeof body.status === 'string',
+      })
       settle(delivery.then((response) => (response.status === 200 ? undefined : codeOf(response))))
       await delivery.catch(() => {})
     })
@@ -93,7 +98,12 @@ export class Completions {
   async #resultsOf(reports: readonly Report[]): Promise<Map<string, CompletionResult>> {
     const body: CompletionsRequest = { completions: reports.map((each) => ({ jobId: each.jobId, ...each.body })) }
     try {
-      const response = await this.#client.attempt({ path: '/completions', body, signal: this.#signal })
+      const response = await this.#client.attempt({
+        path: '/completions',
+        body,
+        signal: this.#signal,
+        isSuccess: ({ status, body }) => status === 200 && Array.isArray(body.results),
+      })
       const results: unknown[] = Array.isArray(response.body.results) ? response.body.results : []
       return new Map(results.filter(isResult).map((result) => [result.jobId, result]))
     } catch (error) {

@@ -30,9 +30,12 @@ export async function enroll(enrollment: Enrollment): Promise<Identity> {
   const { server, token, nodes, clock, signal } = enrollment
   const response = await send(server, createRequest(enrollment), signal)
   const { body } = response
-  if (response.status !== 201) throw rejectionError(server, token, response)
-  if (!isEnrollResponse(body, nodes.length))
-    throw new FatalError('failed', `${server} is not a platform. Check --server.`)
+  if (response.status >= 400) throw rejectionError(server, token, response)
+  if (response.status !== 201 || !isEnrollResponse(body, nodes.length))
+    throw new FatalError(
+      'failed',
+      `${server} is not a platform. Check --server, and whether this network requires a sign-in.`,
+    )
   clock.observe(body.serverTime)
   return {
     server,

@@ -139,6 +139,8 @@ export class HeartbeatLoop {
       body,
       timeoutMs: requestLimitMs,
       signal: this.#stopController.signal,
+      isSuccess: ({ status, body }) =>
+        status === 200 && Number.isInteger(body.heartbeatIntervalSeconds) && typeof body.serverTime === 'string',
     })
     // Facts that the platform rejects must not prevent later heartbeats.
     if (response.status !== 200) this.#wantsFacts = false
@@ -149,9 +151,7 @@ export class HeartbeatLoop {
   #apply({ body }: RelayResponse): number {
     const { channel, server, statementKeys, updater, workers } = this.#deps
     statementKeys.learn(body.statementKeys)
-    if (Number.isInteger(body.heartbeatIntervalSeconds)) {
-      this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
-    }
+    this.#intervalSeconds = Math.max(1, Number(body.heartbeatIntervalSeconds))
     // An earlier version of the platform does not report whether it has further jobs.
     this.#hasMoreJobs = body.moreJobs !== false
     server.acceptsLastOutput = typeof body.moreJobs === 'boolean'

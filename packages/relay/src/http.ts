@@ -17,6 +17,10 @@ export type Post = {
 
 export type RelayResponse = { status: number; headers: IncomingHttpHeaders; body: JsonObject }
 
+/** The problem with a response that has another form than those of the platform. */
+export const foreignResponse =
+  'the response is not from the platform; check proxies, and whether this network requires a sign-in'
+
 /** Returns the error code of a response, or its status if it has no code. */
 export function codeOf({ status, body }: Pick<RelayResponse, 'status' | 'body'>): string {
   return typeof body.error === 'string' ? body.error : `status ${status}`
@@ -97,6 +101,8 @@ async function parseResponse(response: IncomingMessage): Promise<RelayResponse> 
     throw new RetryableError(`it redirects to ${location}; use that address as --server`, headers)
   // A response without JSON comes from a proxy, not from the platform.
   if (body === undefined && status !== 204) throw new RetryableError(`status ${status} without JSON`, headers)
+  if (status >= 400 && (typeof body?.error !== 'string' || typeof body.traceId !== 'string'))
+    throw new RetryableError(`status ${status}, and ${foreignResponse}`, headers)
   return { status, headers, body: body ?? {} }
 }
 

@@ -175,6 +175,7 @@ export class Relay {
         body,
         timeoutMs: goodbyeLimitMs,
         signal: new AbortController().signal,
+        isSuccess: ({ status }) => status === 204,
       })
     } catch (error) {
       warn(`The server was not notified that this relay is stopping: ${messageOf(error)}`)

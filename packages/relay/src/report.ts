@@ -17,6 +17,7 @@ export async function claimJob(deps: JobDeps, jobId: string, claimKey: string): 
     body: { statementKey: deps.statementKeys.newestKid } satisfies ClaimRequest,
     headers: { 'idempotency-key': claimKey },
     signal: deps.signal,
+    isSuccess: ({ status, body }) => status === 200 && typeof body.leaseId === 'string',
   })
   const { leaseId, statement, payload, statementKeys } = body
   if (statementKeys !== undefined) deps.statementKeys.learn(statementKeys)

@@ -90,7 +90,12 @@ export class Upload {
   async #send(call: OutputCall, signal: AbortSignal): Promise<void> {
     const { lease, output, client, onCancel } = this.#options
     const body = { leaseId: lease.leaseId, ...call }
-    const response = await client.deliver({ path: `/jobs/${lease.jobId}/output`, body, signal })
+    const response = await client.deliver({
+      path: `/jobs/${lease.jobId}/output`,
+      body,
+      signal,
+      isSuccess: ({ status, body }) => status === 200 && Number.isInteger(body.nextSeq),
+    })
     if (response.status === 200) {
       output.acknowledge()
       if (response.body.cancel === true) onCancel()

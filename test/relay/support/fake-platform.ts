@@ -21,7 +21,7 @@ import {
 
 export type CallName = 'enroll' | 'heartbeat' | 'claim' | 'output' | 'complete' | 'completions' | 'goodbye'
 
-type Reply = { status: number; body?: object; headers?: Record<string, string> }
+export type Reply = { status: number; body?: object; headers?: Record<string, string> }
 
 type Call = {
   name: CallName
@@ -57,6 +57,8 @@ export class FakePlatform {
   readonly lostResponses = new Set<CallName>()
   /** Calls whose responses wait for the promise. */
   readonly held = new Map<CallName, Promise<void>>()
+  /** Responses of another program to the next request of a call. The call is not performed. */
+  readonly foreignReplies = new Map<CallName, Reply>()
   /** Calls that fail with 503. */
   readonly failing = new Set<CallName>()
   update: HeartbeatResponse['update']
@@ -144,6 +146,9 @@ export class FakePlatform {
       this.versions.push(version)
       if (version === this.fatalVersion) this.failing.add('heartbeat')
     }
+    const foreignReply = this.foreignReplies.get(call.name)
+    if (foreignReply && this.foreignReplies.delete(call.name))
+      return void response.writeHead(foreignReply.status).end(JSON.stringify(foreignReply.body))
     const date = new Date(Date.now() + this.guard.skewSeconds * 1000).toUTCString()
     this.calls.push(call.name)
     const reply = this.failing.has(call.name) ? { status: 503 } : await this.#respond(call)
@@ -151,7 +156,8 @@ export class FakePlatform {
     const hasClaims = reply.body !== undefined && 'claims' in reply.body && (reply.body.claims as []).length > 0
     if (this.lostResponses.delete(hasClaims ? 'claim' : call.name)) return void request.socket.destroy()
     await this.held.get(call.name)
-    const body = reply.status === 204 ? '' : JSON.stringify(reply.body ?? { error: 'starting' })
+    const error = reply.status >= 400 && { error: 'starting', message: 'Try again.', traceId: randomUUID() }
+    const body = reply.status === 204 ? '' : JSON.stringify({ ...error, ...reply.body })
     response.writeHead(reply.status, { 'content-type': 'application/json', date, ...reply.headers }).end(body)
   }
 
