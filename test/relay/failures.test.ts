@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
@@ -277,6 +278,48 @@ test('delivers an undelivered result completely after a kill', async () => {
   expect(job.completion).toMatchObject({ outcome: 'exited', exitCode: 3 })
   expect(job.output).toBe(Array.from({ length: 100_000 }, (_, index) => `${index + 1}\n`).join(''))
 })
+
+test.for([
+  ['truncated', (bytes: Buffer) => bytes.subarray(0, -100)],
+  ['overwritten with random bytes', ({ length }: Buffer) => randomBytes(length)],
+  ['replaced by other JSON', () => Buffer.from('{}')],
+] as const)(
+  'a stored output that is %s is set aside, and all results are delivered after a kill',
+  async ([, damage]) => {
+    await start()
+    const { platform, stateFolder } = stage
+    platform.failing.add('output')
+    const jobs = [1, 2, 3].map((code) => platform.addJob({ script: `seq 1 20000; exit ${code}` }))
+    const journal = () => readFileSync(`${stateFolder}/journal.jsonl`, 'utf8')
+    await vi.waitFor(() => expect(journal().match(/"state":"finished"/g)).toHaveLength(3), { timeout: 20_000 })
+    await stage.relay.end('SIGKILL')
+    const path = join(stateFolder, 'spool', `${jobs[0]!.id}.json`)
+    const bytes = damage(readFileSync(path))
+    writeFileSync(path, bytes)
+    platform.failing.delete('output')
+    stage.startRelay()
+    await platform.until(() => jobs.every(({ completion }) => completion !== undefined))
+    expect(jobs.map(({ completion }) => completion?.exitCode)).toEqual([1, 2, 3])
+    const output = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join('')
+    expect(jobs.map((job) => job.output === output)).toEqual([false, true, true])
+    await stage.relay.writes(new RegExp(`${path} is damaged, .*moved to ${path}\\.damaged; delete it`))
+    expect(readFileSync(`${path}.damaged`)).toEqual(bytes)
+  },
+)
+
+test.for(['identity.json', 'TOKEN.key.pem', 'journal.jsonl'])(
+  'a relay whose %s is damaged does not start, and names the file and the next step',
+  async (name) => {
+    await start()
+    await stage.platform.run({ script: 'true' })
+    await stage.relay.end('SIGKILL')
+    const path = join(stage.stateFolder, name.replace('TOKEN', stage.token.split('.')[0]!))
+    writeFileSync(path, 'damaged\n\n'.repeat(3))
+    const relay = stage.startRelay()
+    expect(await relay.exitCode).toBe(5)
+    await relay.writes(new RegExp(`${path} is damaged.* enroll again with another --state-dir`, 'i'))
+  },
+)
 
 test('repeats a result with a lost response after a kill', async () => {
   await start()

@@ -23,15 +23,27 @@ export type Identity = {
 
 /**
  * Returns the private key for an enrollment token or enrollment key, and creates it at the first call. An enrollment
- * whose response was lost can therefore be repeated.
+ * whose response was lost can therefore be repeated. Throws `FatalError` if the file is damaged.
  */
 export function keyFor(stateFolder: string, tokenId: string): KeyObject {
   const path = keyPath(stateFolder, tokenId)
   const storedKey = readIfPresent(path)
-  if (storedKey !== undefined) return createPrivateKey(storedKey)
+  if (storedKey !== undefined) return parseKey(path, storedKey)
   const { privateKey } = generateKeyPairSync('ed25519')
   writeDurably(path, privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
   return privateKey
+}
+
+function parseKey(path: string, pem: string): KeyObject {
+  try {
+    return createPrivateKey(pem)
+  } catch {
+    throw damagedError(path)
+  }
+}
+
+function damagedError(path: string): FatalError {
+  return new FatalError('stateInUse', `${path} is damaged. Restore it, or enroll again with another --state-dir.`)
 }
 
 /** Returns the stored identity; undefined before the enrollment. Throws `FatalError` if the file is damaged. */
@@ -40,9 +52,7 @@ export function loadIdentity(stateFolder: string): Identity | undefined {
   const text = readIfPresent(path)
   if (text === undefined) return undefined
   const storedObject = parseJsonObject(text)
-  if (!storedObject || !isIdentity(storedObject)) {
-    throw new FatalError('stateInUse', `${path} is damaged. Restore it, or enroll again with another --state-dir.`)
-  }
+  if (!storedObject || !isIdentity(storedObject)) throw damagedError(path)
   return storedObject
 }
 

@@ -1,6 +1,7 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { readIfPresent, writeDurably } from './files.ts'
+import { warn } from './log.ts'
 import type { OutputCall } from './output.ts'
 
 /** Stores the undelivered output of ended jobs on disk. */
@@ -17,9 +18,20 @@ export class Spool {
     if (calls.length > 0) writeDurably(this.#path(jobId), JSON.stringify(calls))
   }
 
+  /** Returns the stored requests. Sets a damaged file aside, because it must not prevent the report of the result. */
   load(jobId: string): OutputCall[] {
-    const text = readIfPresent(this.#path(jobId))
-    return text === undefined ? [] : JSON.parse(text)
+    const path = this.#path(jobId)
+    try {
+      const calls: unknown = JSON.parse(readIfPresent(path) ?? '[]')
+      if (Array.isArray(calls)) return calls
+    } catch {
+      // The error message could contain output of the script, so it is not logged.
+    }
+    renameSync(path, `${path}.damaged`)
+    warn(
+      `${path} is damaged, so the rest of the output of job ${jobId} is not sent. It was moved to ${path}.damaged; delete it if you do not need it.`,
+    )
+    return []
   }
 
   remove(jobId: string): void {
