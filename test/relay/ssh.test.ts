@@ -1,5 +1,5 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { cpus, machine, release } from 'node:os'
+import { cpus, machine, release, userInfo } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { relayVersion } from '@platform/relay/version'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -178,11 +178,13 @@ const noSshdReason = missingPrograms('sshd', 'ssh', 'ssh-keygen')
 describe.skipIf(noSshdReason).concurrent(`local and ssh nodes${noSshdReason}`, () => {
   let resources: AsyncDisposableStack
   let nodes: Stage
+  let homes: string[]
 
   beforeAll(async () => {
     resources = new AsyncDisposableStack()
     const { path } = resources.use(await temporaryFolder())
     const { node } = resources.use(await startSshd(path))
+    homes = [userInfo().homedir, path]
     const file = join(path, 'nodes.json')
     writeFileSync(
       file,
@@ -208,7 +210,12 @@ describe.skipIf(noSshdReason).concurrent(`local and ssh nodes${noSshdReason}`, (
     const texts = nodes.platform.nodeIds.map((id) => job.bytes(({ nodeId }) => nodeId === id).toString())
     return {
       job,
-      texts: texts.map((text) => text.replaceAll(/\n+(?=\n)/g, '').replaceAll(/NODE_NAME=\w+|\S*\/(?=work\b)/g, '')),
+      texts: texts.map((text, index) =>
+        text
+          .replaceAll(/\n+(?=\n)/g, '')
+          .replaceAll(/NODE_NAME=\w+|\S*\/(?=work\b)/g, '')
+          .replaceAll(`HOME=${homes[index]}`, 'HOME=own'),
+      ),
     }
   }
 

@@ -5,7 +5,10 @@ import { join } from 'node:path'
 import { freePorts } from './free-ports.ts'
 import { Program } from './program.ts'
 
-/** Starts Debian's OpenSSH server on loopback for the current user. Returns the settings of an ssh node. */
+/**
+ * Starts Debian's OpenSSH server on loopback for the current user, with `folder` as the home folder of its sessions.
+ * Returns the settings of an ssh node.
+ */
 export async function startSshd(folder: string) {
   for (const name of ['host', 'key'])
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)])
@@ -20,6 +23,9 @@ export async function startSshd(folder: string) {
     StrictModes: 'no',
     PidFile: 'none',
     PermitRootLogin: 'yes',
+    // The start files of the user's shell could write output.
+    SetEnv: `HOME=${folder}`,
+    PermitUserRC: 'no',
   }
   const config = join(folder, 'sshd_config')
   writeFileSync(
