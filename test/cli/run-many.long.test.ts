@@ -47,3 +47,16 @@ test('Ctrl-C between two batches exits with 130 and the number of remaining clus
   const { counts } = await plat.json(['batch', 'get', out.trim()])
   expect(counts).toMatchObject({ cancelled: 500 })
 })
+
+test('--max-errors does not count cancelled jobs', async () => {
+  await using environment = await startEnvironment()
+  await seedFleet(environment.platform, await environment.platform.api(), 501)
+  const runningPlat = environment.plat.start(['run', '--all', '--group', '--max-errors', '0', '--', 'true'])
+  for (const text of ['500 jobs', '1 job']) {
+    await runningPlat.says(new RegExp(`accepted: ${text}\\.`))
+    const { items } = await environment.call('GET', '/jobs/batch?pageSize=1')
+    await environment.call('POST', `/jobs/batch/${items[0].id}/cancel`)
+  }
+  const { err } = await runningPlat.ended
+  expect(err).toContain('501 clusters: 0 completed, 501 not completed.')
+})

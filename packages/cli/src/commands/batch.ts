@@ -53,7 +53,7 @@ export function addBatchCommands(program: Command): void {
     .option('--name <name>', 'title of the batch, at most 100 characters')
     .option('--reason <text>', 'why the scripts run, at most 500 characters')
     .option('--max-concurrency <n>', 'maximum concurrent jobs', wholeNumber(1, 500))
-    .option('--max-errors <n>', 'cancel remaining jobs after this many failures', wholeNumber(0, 500))
+    .option('--max-errors <n>', 'cancel remaining jobs if more jobs than this fail', wholeNumber(0, 500))
     .option('--keep-line-ends', 'submit CRLF line ends and byte order marks of scripts unchanged')
     .option('--wait', 'wait for all jobs; exit with the first non-zero exit code')
     .action(submit)

@@ -54,7 +54,11 @@ export function addRunCommand(program: Command): void {
     .option('--deliver-within <s>', 'delivery timeout in seconds', wholeNumber(1, 2_592_000))
     .option('--detach', 'print the job id and do not wait')
     .option('--max-concurrency <n>', 'with several clusters: maximum concurrent jobs', wholeNumber(1, 500))
-    .option('--max-errors <n>', 'with several clusters: cancel the rest after this many failures', wholeNumber(0, 500))
+    .option(
+      '--max-errors <n>',
+      'with several clusters: cancel the rest if more jobs than this fail',
+      wholeNumber(0, 500),
+    )
     .option('--raw', rawDescription)
     .option('--group', 'print groups of equal results, failures first, instead of the output of each cluster')
     .option('--output-dir <folder>', 'with several clusters: write one output file per cluster')

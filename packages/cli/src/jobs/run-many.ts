@@ -65,6 +65,8 @@ class Run {
   readonly #counts = new Map<string, BatchCounts>()
   readonly #exitCodes = new Map<string, number>()
   #followedCount = 0
+  /** Cancelled jobs do not count, as with `maxErrors` in the API. */
+  failedCount = 0
 
   constructor(
     api: Api,
@@ -107,10 +109,6 @@ class Run {
     if (!this.#options.detach) say(`${batch.batchId} accepted: ${countText(batch.jobIds.length, 'job')}.`)
   }
 
-  get failedCount(): number {
-    return [...this.#exitCodes.values()].filter((code) => code !== exitCodes.ok).length
-  }
-
   get isFailing(): boolean {
     return this.#options.maxErrors !== undefined && this.failedCount > this.#options.maxErrors
   }
@@ -147,6 +145,7 @@ class Run {
 
   async #printJob(job: Job): Promise<void> {
     this.#exitCodes.set(job.id, exitCodeOf(job))
+    if (job.status === 'Failed') this.failedCount++
     this.#progress.clear()
     if (this.#options.group && this.#options.outputDir === undefined) return
     if (this.#options.json && !this.#options.group) return writeJsonLine(job)

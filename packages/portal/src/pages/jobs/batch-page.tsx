@@ -79,7 +79,7 @@ const BatchOverview = ({ batch }: { batch: Batch }) => (
         ...(batch.reason === undefined ? [] : [['Reason', batch.reason] as const]),
         ['Finished', batch.finishedAt === undefined ? 'not yet' : <Time key="f" at={batch.finishedAt} isAbsolute />],
         ['Maximum concurrent jobs', batch.maxConcurrency ?? 'all'],
-        ['Failure limit', batch.maxErrors ?? 'never'],
+        ['Maximum failed jobs', batch.maxErrors ?? 'all'],
         ...(batch.retryOf === undefined ? [] : [['Retry of', <BatchLink key="r" id={batch.retryOf} />] as const]),
       ]}
     />

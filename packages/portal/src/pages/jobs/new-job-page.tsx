@@ -304,10 +304,10 @@ const BatchLimits = ({ count }: { count: number }) => (
       {...numberInput}
       name="maxErrors"
       min={0}
-      label="Stop after this many failures"
+      label="Maximum failed jobs"
       max={500}
-      placeholder="never"
-      hint="Queued jobs are then cancelled."
+      placeholder="all"
+      hint="If more jobs fail, queued jobs are cancelled."
       isOptional
     />
   </>
