@@ -24,7 +24,7 @@ async function run(options: Options): Promise<void> {
   print(`${progressOf[action]} the stage ${stage}: account ${account.id}, region ${account.region}, as ${account.arn}.`)
   // A removal uses the state of the deployment, not the code.
   if (action !== 'remove') {
-    await useCapacity(account.region, stage)
+    await useCapacity(options, account.region)
     await build(stage, values)
   }
   if ((await runSst(options, account.region)) !== 0) throw new CliError('refused', failureSummary(options))
@@ -32,12 +32,20 @@ async function run(options: Options): Promise<void> {
 }
 
 /** Passes the limits of the account to the configuration; settings take precedence. */
-async function useCapacity(region: string, stage: string): Promise<void> {
+async function useCapacity({ action, stage }: Options, region: string): Promise<void> {
   if (process.env['PLAT_CONCURRENCY'] && process.env['PLAT_THROTTLE_PER_SECOND']) return
-  const { concurrency, requestsPerSecond, warnings } = await findCapacity(region, stage)
-  process.env['PLAT_CONCURRENCY'] ||= String(concurrency)
-  process.env['PLAT_THROTTLE_PER_SECOND'] ||= String(requestsPerSecond)
-  for (const warning of warnings) console.warn(warning)
+  try {
+    const { concurrency, requestsPerSecond, warnings } = await findCapacity(region, stage)
+    process.env['PLAT_CONCURRENCY'] ||= String(concurrency)
+    process.env['PLAT_THROTTLE_PER_SECOND'] ||= String(requestsPerSecond)
+    for (const warning of warnings) console.warn(warning)
+  } catch (error) {
+    // A comparison changes nothing.
+    if (action !== 'diff' || !(error instanceof CliError)) throw error
+    console.warn(
+      `${error.message}\nThe comparison uses the default of a setting that is missing: no reservations, or 5,000 requests per second.`,
+    )
+  }
 }
 
 async function build(stage: string, values: Settings['values']): Promise<void> {

@@ -1,5 +1,5 @@
 import { GetAccountSettingsCommand, GetFunctionConcurrencyCommand, LambdaClient } from '@aws-sdk/client-lambda'
-import { messageOf } from '@platform/cli/exit'
+import { CliError, messageOf } from '@platform/cli/exit'
 import * as z from 'zod'
 import { functionsWithReservation } from '../../infra/concurrency.ts'
 import { signedPost } from './signed-post.ts'
@@ -10,7 +10,7 @@ export interface Capacity {
   concurrency: number
   /** Requests per second that the gateways of the region and these functions can serve. */
   requestsPerSecond: number
-  /** Messages about limits that are too low or unknown, with the remedy. */
+  /** Messages about limits that are too low, or a gateway limit that is unknown, with the remedy. */
   warnings: string[]
 }
 
@@ -22,6 +22,7 @@ const requestsPerSecondPerEnvironment = 20
 const howToRaise = (service: string, quota: string, value: number, region: string): string =>
   `Raise it: aws service-quotas request-service-quota-increase --region ${region} --service-code ${service} --quota-code ${quota} --desired-value ${value}`
 
+/** Throws `CliError` if Lambda's limits cannot be read, because a guess could remove the stage's reservations. */
 export async function findCapacity(region: string, stage: string): Promise<Capacity> {
   const warnings: string[] = []
   const client = new LambdaClient({ region, maxAttempts: 2 })
@@ -45,14 +46,22 @@ export async function findCapacity(region: string, stage: string): Promise<Capac
     }
     return { concurrency: freeConcurrency, requestsPerSecond, warnings }
   } catch (error) {
-    const problem = `The account's concurrency is unknown (${messageOf(error)}), so none is reserved for sign-in, relays and health.`
-    warnings.push(
-      `${problem} Allow lambda:GetAccountSettings and lambda:GetFunctionConcurrency, or set PLAT_CONCURRENCY.`,
-    )
-    return { concurrency: minConcurrency, requestsPerSecond: maxRequestsPerSecond, warnings }
+    throw unreadableError(region, error)
   } finally {
     client.destroy()
   }
+}
+
+function unreadableError(region: string, error: unknown): CliError {
+  const name = error instanceof Error ? error.name : 'Error'
+  const problem = `The concurrency of the account in ${region} cannot be read from Lambda (${name}: ${messageOf(error)}).`
+  const remedy =
+    name === 'AccessDeniedException'
+      ? 'Allow lambda:GetAccountSettings and lambda:GetFunctionConcurrency, and run the command again.'
+      : 'Run the command again.'
+  const alternative =
+    'Or set PLAT_CONCURRENCY and PLAT_THROTTLE_PER_SECOND: docs/deployment.md#capacity-of-the-account.'
+  return new CliError('usage', `${problem}\n${remedy} ${alternative}`, error)
 }
 
 /** Reservations of an earlier deployment of this stage count as free. */

@@ -1,6 +1,6 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expiredAccessKey } from '../simulator/pulumi/aws.ts'
+import { expiredAccessKey, limitedAccessKey } from '../simulator/pulumi/aws.ts'
 import { type CommandResult, type Sandbox, sandboxUnavailableReason, startSandbox } from '../simulator/pulumi/start.ts'
 
 const unavailableReason = sandboxUnavailableReason()
@@ -139,6 +139,21 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     expect(diff.operations).toEqual([{ command: 'preview', stage: 'dev', isSuccessful: true, changes: {} }])
     expect(diff.output).toContain('No changes')
     expect(diff.exitCode).toBe(0)
+  })
+
+  test('a deployment whose settings do not name the capacity stops if Lambda does not return it, and --diff continues', async () => {
+    const environment = { AWS_ACCESS_KEY_ID: limitedAccessKey }
+    const stopped = await deploy('dev', environment)
+    expect(stopped.output).toMatch(/AccessDeniedException: .*\nAllow lambda:GetAccountSettings and .*PLAT_CONCURRENCY/)
+    expect(stopped).toMatchObject({ exitCode: 2, operations: [] })
+    const compare = (settings = {}) =>
+      sandbox.run('deploy', ['--stage', 'dev', '--diff'], { environment: { ...environment, ...settings } })
+    const diff = await compare()
+    expect(diff.output).toContain('The comparison uses the default of a setting')
+    expect(diff).toMatchObject({ exitCode: 0, operations: [{ command: 'preview', isSuccessful: true }] })
+    const configuredDiff = await compare({ PLAT_CONCURRENCY: '10', PLAT_THROTTLE_PER_SECOND: '200' })
+    expect(configuredDiff.output).not.toContain('AccessDeniedException')
+    expect(configuredDiff.exitCode).toBe(0)
   })
 
   test('an empty setting overrides one in a file', async () => {

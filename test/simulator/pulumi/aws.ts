@@ -6,6 +6,8 @@ const parameters = new Map([['/sst/bootstrap', JSON.stringify(bootstrapParameter
 const objects = new Map<string, Buffer>()
 
 export const expiredAccessKey = 'EXPIRED'
+/** The access key of a deployer who may not read the limits of Lambda. */
+export const limitedAccessKey = 'LIMITED'
 
 /**
  * Serves the AWS requests of SST itself: account limits, identity, parameters, and state in a bucket. Returns the URL.
@@ -14,7 +16,7 @@ export async function startAws(onRequest: (request: string) => void): Promise<st
   const { url } = await startServer((request) => {
     const { method, headers, body } = request
     const target = headers['x-amz-target']
-    if (request.url.pathname.endsWith('/account-settings')) return json(accountSettings)
+    if (request.url.pathname.endsWith('/account-settings')) return accountSettingsReply(String(headers.authorization))
     if (request.url.pathname.endsWith('/concurrency'))
       return json({}, 404, { 'x-amzn-errortype': 'ResourceNotFoundException' })
     if (target === 'ServiceQuotasV20190624.GetServiceQuota') return json({ Quota: { Value: 2500 } })
@@ -41,10 +43,18 @@ const json = (body: object, status = 200, headers: Record<string, string> = {}):
   body: JSON.stringify(body),
 })
 
+const accessKeyIn = (authorization: string): string | undefined => /Credential=([^/]+)\//.exec(authorization)?.[1]
+
+const accountSettingsReply = (authorization: string): ServerReply =>
+  accessKeyIn(authorization) === limitedAccessKey
+    ? json({ Message: 'Not authorized: lambda:GetAccountSettings' }, 403, {
+        'x-amzn-errortype': 'AccessDeniedException',
+      })
+    : json(accountSettings)
+
 function identityReply(authorization: string): ServerReply {
   const headers = { 'content-type': 'text/xml' }
-  const [, key = ''] = /Credential=([^/]+)\//.exec(authorization) ?? []
-  if (key === expiredAccessKey) {
+  if (accessKeyIn(authorization) === expiredAccessKey) {
     const reason = '<Code>ExpiredToken</Code><Message>The security token included in the request is expired</Message>'
     const body = `<ErrorResponse><Error><Type>Sender</Type>${reason}</Error></ErrorResponse>`
     return { status: 403, headers, body }
