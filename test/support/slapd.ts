@@ -10,6 +10,8 @@ import { temporaryFolder } from './temporary-folder.ts'
 export const suffix = 'dc=acme,dc=test'
 export const usersDn = `ou=people,${suffix}`
 export const groupsDn = `ou=groups,${suffix}`
+/** The service account may search below this entry, but not read it. */
+export const hiddenDn = `ou=hidden,${suffix}`
 export const serviceAccount = { bindDn: `cn=service,${suffix}`, bindPassword: 'service password' }
 export const rootAccount = { bindDn: `cn=admin,${suffix}`, bindPassword: 'root password' }
 
@@ -50,6 +52,7 @@ directory ${folder}/data
 limits dn.exact="${serviceAccount.bindDn}" size.soft=500 size.hard=500 size.prtotal=unlimited
 overlay memberof
 access to attrs=userPassword by anonymous auth by * none
+access to dn.exact="${hiddenDn}" by dn.exact="${serviceAccount.bindDn}" search by * none
 access to * by dn.exact="${serviceAccount.bindDn}" read by * none
 `
 
@@ -77,6 +80,7 @@ const base = [
   entry(suffix, { objectClass: ['dcObject', 'organization'], dc: 'acme', o: 'Acme' }),
   entry(usersDn, { objectClass: 'organizationalUnit', ou: 'people' }),
   entry(groupsDn, { objectClass: 'organizationalUnit', ou: 'groups' }),
+  entry(hiddenDn, { objectClass: 'organizationalUnit', ou: 'hidden' }),
   entry(serviceAccount.bindDn, {
     objectClass: ['organizationalRole', 'simpleSecurityObject'],
     cn: 'service',

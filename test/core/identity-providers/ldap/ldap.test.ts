@@ -34,6 +34,7 @@ import { jsonRequest, send } from '../../../support/request.ts'
 import {
   groupEntry,
   groupsDn,
+  hiddenDn,
   rootAccount,
   serviceAccount,
   startSlapd,
@@ -458,6 +459,15 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     expect(checks.map(({ name, ok }) => [name, ok])).toEqual(
       ['connect', 'tls', 'bind', 'search', 'groups'].map((name) => [name, true]),
     )
+  })
+
+  test.each<[string, ProviderSettings, string]>([
+    ['an unreadable search base', { userSearchBase: hiddenDn }, 'search'],
+    ['an unreadable group search base', { groupSearchBase: hiddenDn }, 'groups'],
+    ['an unknown group search base', { groupSearchBase: `ou=nowhere,${suffix}` }, 'groups'],
+  ])('a provider test reports %s', async (_, overrides, failedCheck) => {
+    const checks = await testLdap(await directory(overrides), { bindPassword: serviceAccount.bindPassword })
+    expect(checks.filter(({ ok }) => !ok)).toMatchObject([{ name: failedCheck }])
   })
 
   test('rejects sign-ins with a disabled or removed provider', async () => {

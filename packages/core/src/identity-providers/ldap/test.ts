@@ -5,7 +5,7 @@ import { hasMatchingRule } from './groups.ts'
 import { bindService, clientOn } from './ldap.ts'
 import { LdapMessages } from './wire.ts'
 import { toOutboundError, OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
-import { ResultCodeError } from 'ldapts'
+import { type Client, ResultCodeError } from 'ldapts'
 
 export interface LdapCheck {
   name: string
@@ -57,17 +57,10 @@ export async function testLdap(
     const { client } = cleanup.use(clientOn(new LdapMessages(tlsSocket)))
     const bindFailure = 'The directory rejects the service account. Check bindDn and bindPassword.'
     await step('bind', 'The service account can sign in.', bindFailure, () => bindService(client, settings, secret))
-    const base = settings.userSearchBase ?? ''
     const searchFailure = 'The service account cannot read userSearchBase.'
-    await step('search', 'The search base of users exists.', searchFailure, async () => {
-      const { searchEntries } = await client.search(base, {
-        scope: 'base',
-        attributes: ['1.1'],
-        sizeLimit: 1,
-        timeLimit: 5,
-      })
-      if (searchEntries.length === 0) throw new MalformedResponse('no entry')
-    })
+    await step('search', 'The search base of users exists.', searchFailure, () =>
+      requireEntry(client, settings.userSearchBase ?? ''),
+    )
     const { groupSearchBase, nestedGroups } = settings
     if (groupSearchBase === undefined && nestedGroups !== 'matchingRule') return checks
     const groupsFailure =
@@ -76,13 +69,18 @@ export async function testLdap(
         : 'The service account cannot read groupSearchBase.'
     await step('groups', 'The groups of users can be read.', groupsFailure, async () => {
       if (nestedGroups === 'matchingRule' && !(await hasMatchingRule(client))) throw new MalformedResponse('no rule')
-      if (groupSearchBase !== undefined)
-        await client.search(groupSearchBase, { scope: 'base', attributes: ['1.1'], timeLimit: 5 })
+      if (groupSearchBase !== undefined) await requireEntry(client, groupSearchBase)
     })
   } catch {
     // The result contains the failed step.
   }
   return checks
+}
+
+/** A directory may hide an entry by a response without entries. */
+async function requireEntry(client: Client, dn: string): Promise<void> {
+  const { searchEntries } = await client.search(dn, { scope: 'base', attributes: ['1.1'], sizeLimit: 1, timeLimit: 5 })
+  if (searchEntries.length === 0) throw new MalformedResponse('no entry')
 }
 
 /** Describes the error to administrators, without content of responses. */
