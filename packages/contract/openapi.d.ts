@@ -6586,7 +6586,7 @@ export interface components {
             /** @description The last reported failure since the settings were changed. Each problem is reported at most once an hour. */
             lastFailure?: {
                 /**
-                 * @description Kind of failure: the provider did not respond, its response was invalid, or groups were missing
+                 * @description Kind of failure: the provider did not respond, it sent an error or an invalid response, or groups were missing
                  * @enum {string}
                  */
                 problem: "unreachable" | "answer_invalid" | "groups_incomplete";

@@ -7,7 +7,8 @@ import * as Session from '@platform/core/accounts/session'
 import { now, nowSeconds, shiftClock } from '@platform/core/clock'
 import { newId } from '@platform/core/id'
 import { testOidc } from '@platform/core/identity-providers/oidc/test'
-import { type ProviderRecord } from '@platform/core/identity-providers/record'
+import { findProvider } from '@platform/core/identity-providers/provider'
+import { parseFailures, type ProviderRecord } from '@platform/core/identity-providers/record'
 import { handler as auth } from '../../functions/auth.ts'
 import { handler } from '../../functions/identity.ts'
 import { clientSecret, newProvider, portal, preparePortal } from '../core/support/oidc.ts'
@@ -312,7 +313,8 @@ test('a provider test detects a wrong secret and clock', async () => {
   expect(checks.map(({ name, ok }) => [name, ok])).toEqual(names.map((name) => [name, true]))
   for (const secret of [{ clientSecret: 'wrong' }, {}]) {
     const failedChecks = (await testOidc(testedProvider, secret)).filter(({ ok }) => !ok)
-    expect(failedChecks).toMatchObject([{ name: 'client', message: 'The issuer rejects the client or its secret.' }])
+    const message = expect.stringMatching(/ invalid_client\. It rejects the client or its secret/)
+    expect(failedChecks).toMatchObject([{ name: 'client', message }])
   }
   advanceClock(-90_000)
   const failedChecks = (await testOidc(testedProvider, { clientSecret })).filter(({ ok }) => !ok)
@@ -333,6 +335,18 @@ test('shows administrators why a response is rejected', async () => {
   const { json } = await send(handler, { target: '/api/v1/platform/identity/providers', headers })
   const detail = expect.stringMatching(/^The ID token is signed with "HS256", but /)
   expect(json.items[0].lastFailure).toMatchObject({ problem: 'answer_invalid', detail })
+})
+
+test('shows administrators that the provider rejects the secret when a session is refreshed', async () => {
+  const record = await newProvider(peer.issuer, { settings })
+  peer.open([clientOf(record)])
+  peer.present('lise-1', { preferred_username: 'lise' })
+  const { refreshToken } = (await signIn(record)).json
+  peer.open([{ ...clientOf(record), clientSecret: 'a new secret' }])
+  advanceClock(16 * 60_000)
+  expect((await send(auth, jsonRequest('/api/v1/auth/refresh', { refreshToken }))).status).toBe(200)
+  const detail = expect.stringMatching(/^A signed-in user could not be checked\. .* invalid_client\. /)
+  expect(parseFailures((await findProvider(record.id))?.failures)).toMatchObject({ answer_invalid: { detail } })
 })
 
 test('a hanging provider delays only its own tests', async () => {

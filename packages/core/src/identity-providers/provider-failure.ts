@@ -13,7 +13,7 @@ const reportIntervalMs = 3_600_000
 
 const problemTitles: Record<ProviderProblem, string> = {
   unreachable: 'The provider is unreachable',
-  answer_invalid: 'The response of the provider is invalid',
+  answer_invalid: 'The provider sent an error or an invalid response',
   groups_incomplete: 'The list of groups is incomplete',
 }
 

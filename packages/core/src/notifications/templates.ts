@@ -216,7 +216,7 @@ const webhookDisabled = template(eventSchemas['webhook.disabled'], ({ webhookId,
 
 const problemTitles = {
   unreachable: 'is unreachable',
-  answer_invalid: 'sends invalid responses',
+  answer_invalid: 'sends errors or invalid responses',
   groups_incomplete: 'sends incomplete lists of groups',
 } as const
 

@@ -1,16 +1,18 @@
 // Imported first, because it sets the outbound allowlist, which core reads when it is imported.
 import { newIssuer } from '../../support/oidc-issuers.ts'
 import { nowSeconds } from '@platform/core/clock'
+import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, query } from '@platform/core/db/table'
 import { exchange } from '@platform/core/identity-providers/oidc/code'
 import * as Oidc from '@platform/core/identity-providers/oidc/oidc'
 import { type ProviderRecord } from '@platform/core/identity-providers/record'
 import { verifyAccessToken } from '@platform/core/signing/access-token'
-import { beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
 import { errorCodeOf, expectError, newCaller } from '../../../support/fixtures.ts'
 import { json, signed } from '../../../support/hostile-issuer.ts'
+import { captureLog } from '../../../support/log.ts'
 import { onStoreCall, type StoreCall } from '../../../support/store-calls.ts'
 import * as oidc from '../../support/oidc.ts'
 import { readPendingEvents } from '../../support/outbox.ts'
@@ -97,11 +99,29 @@ test('accepts one of several concurrent callbacks', async () => {
   expect(issuer.countRequests('/token')).toBe(1)
 })
 
-test('reports a code that the issuer rejects', async () => {
-  const { issuer, complete } = await beginSignIn()
-  issuer.overrides.set('/token', () => ({ ...json({ error: 'invalid_grant' }), status: 400 }))
-  expect(await complete()).toEqual({ error: 'provider_error', traceId: '' })
-})
+test.each([
+  ['invalid_client', 'It rejects the client or its secret', 1],
+  ['unauthorized_client', 'Check clientId, and allow', 1],
+  ['invalid_grant', 'The code or refresh token has expired', 0],
+  ['invalid_request', 'Register the client', 0],
+])(
+  'logs the advice for %s, and reports it to administrators if no browser can cause it',
+  async (error, advice, count) => {
+    const { issuer, provider, complete } = await beginSignIn()
+    issuer.overrides.set('/token', () => json({ error }, 400))
+    const { PLAT_LOG_LEVEL } = config
+    onTestFinished(() => void Object.assign(config, { PLAT_LOG_LEVEL }))
+    Object.assign(config, { PLAT_LOG_LEVEL: 'info' })
+    const lines = await captureLog(async () =>
+      expect(await complete()).toEqual({ error: 'provider_error', traceId: '' }),
+    )
+    const detail = expect.stringContaining(`The provider responded with the error ${error}. ${advice}`)
+    expect(lines).toContainEqual(expect.objectContaining({ detail }))
+    const events = await readPendingEvents(provider, 'identity.provider_failed')
+    const reports = Array.from({ length: count }, () => ({ problem: 'answer_invalid', detail }))
+    expect(events.map(({ data }) => data)).toMatchObject(reports)
+  },
+)
 
 test('starts sign-ins only with enabled OpenID Connect providers', async () => {
   const [disabledProvider, ldapProvider] = [

@@ -102,7 +102,7 @@ export const accessTexts: Texts = {
     roleMappings: 'Roles of groups. A user gets the roles of all its groups',
     defaultRole: 'Role for users without a mapped group',
     'lastFailure.problem':
-      'Kind of failure: the provider did not respond, its response was invalid, or groups were missing',
+      'Kind of failure: the provider did not respond, it sent an error or an invalid response, or groups were missing',
     'lastFailure.detail': 'Cause of the failure, without secrets',
     'lastFailure.at': 'Time of the failure',
   },

@@ -29,7 +29,15 @@ function signInErrorOf(error: unknown): SignInError {
 
 function problemOf(code: SignInError, error: unknown): ProviderProblem | undefined {
   if (code === 'provider_unreachable') return 'unreachable'
+  if (error instanceof ResponseBodyError && clientErrors.has(error.error)) return 'answer_invalid'
   return code === 'answer_invalid' && !isCausedByBrowser(dataOf(errorsIn(error).at(-1))) ? code : undefined
+}
+
+/** Describes a failure that no browser can have caused. */
+export function failureOf(error: unknown, signal: AbortSignal): { problem: ProviderProblem; detail: string } {
+  const cause = signal.aborted ? new OutboundError('timed_out', { cause: error }) : error
+  const isUnreachable = findOutboundError(cause) !== undefined
+  return { problem: isUnreachable ? 'unreachable' : 'answer_invalid', detail: describeFailure(cause) }
 }
 
 /** A browser can change the parameters of the callback, and change or remove the nonce and scope of the request. */
@@ -55,6 +63,31 @@ const outboundMessages: Record<OutboundErrorKind, string> = {
   timed_out: 'The issuer did not respond in time.',
 }
 
+/** Errors of the token endpoint that do not depend on the parameters of the callback. */
+const clientErrors: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client'])
+
+const errorAdvice: ReadonlyMap<string, string> = new Map([
+  ['invalid_client', 'It rejects the client or its secret, which may have expired. Check clientId and clientSecret.'],
+  [
+    'unauthorized_client',
+    'Check clientId, and allow the client to use authorization codes and refresh tokens at the provider.',
+  ],
+  [
+    'invalid_grant',
+    'The code or refresh token has expired, was used before, or was issued for another client or redirect URI. Sign in again.',
+  ],
+  [
+    'invalid_request',
+    'Register the client at the provider as a web application with a secret and the redirect URI of the platform.',
+  ],
+])
+
+function describeErrorResponse(error: string): string {
+  const name = /^[a-z_]{1,50}$/.test(error) ? error : '(invalid)'
+  const advice = errorAdvice.get(name)
+  return `The provider responded with the error ${name}.${advice === undefined ? '' : ` ${advice}`}`
+}
+
 const invalidResponse = 'The response is not from a valid OpenID provider.'
 
 /** Names the failed check with its values, without tokens, secrets and bodies. */
@@ -66,7 +99,7 @@ export function describeFailure(error: unknown): string {
   if (invalidResponseError !== undefined) return invalidResponseError.message
   const lastError = errors.at(-1)
   if (lastError instanceof ResponseBodyError || lastError instanceof AuthorizationResponseError)
-    return `The provider responded with the error ${/^[a-z_]{1,50}$/.test(lastError.error) ? lastError.error : '(invalid)'}.`
+    return describeErrorResponse(lastError.error)
   return describeData(dataOf(lastError), textOf(lastError))
 }
 

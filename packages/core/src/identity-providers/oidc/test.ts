@@ -132,10 +132,8 @@ async function checkClient(
   try {
     await openid.genericGrantRequest(client, 'authorization_code', request)
   } catch (error) {
-    const code = error instanceof openid.ResponseBodyError ? error.error : ''
-    if (code === 'invalid_grant') return
-    const isClientError = code === 'invalid_client' || error instanceof openid.WWWAuthenticateChallengeError
-    throw isClientError ? new InvalidResponse('The issuer rejects the client or its secret.') : error
+    if (error instanceof openid.ResponseBodyError && error.error === 'invalid_grant') return
+    throw error
   }
   throw new InvalidResponse('The issuer accepts any code.')
 }

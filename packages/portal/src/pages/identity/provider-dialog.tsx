@@ -52,7 +52,7 @@ function ProviderView({ provider, onClose }: { provider: Provider; onClose: () =
 
 const problems: Record<NonNullable<Provider['lastFailure']>['problem'], string> = {
   unreachable: 'Unreachable',
-  answer_invalid: 'Invalid response',
+  answer_invalid: 'Error or invalid response',
   groups_incomplete: 'Incomplete groups',
 }
 
