@@ -1,5 +1,6 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from '../config.ts'
+import { singleFlight } from '../lib/async.ts'
 import { log } from '../log.ts'
 import { awsTransport } from './sdk.ts'
 
@@ -10,7 +11,7 @@ const client = new SQSClient({ maxAttempts: 2, ...awsTransport() })
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
 /** Delays messages about frequent changes, so that one run processes several changes. */
-export const coalescingDelaySeconds = 2
+const coalescingDelaySeconds = 2
 
 const endDelaySeconds = 1
 
@@ -58,8 +59,15 @@ export const enqueueCatalogScan = (organisationId: string): Promise<void> =>
 export const enqueueModuleDelivery = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
 
-export const enqueueProjections = (organisationId: string, delaySeconds = 0): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
+/** Calls while a message for the same organisation is being sent share the next message. */
+const projectionSender = (delaySeconds: number) => {
+  const send = (organisationId: string) => enqueue(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
+  return singleFlight(send, send)
+}
+
+export const enqueueProjections = projectionSender(0)
+/** Another change usually follows within the delay, and one run then projects both. */
+export const enqueueProjectionsSoon = projectionSender(coalescingDelaySeconds)
 
 /** Enqueues claimed jobs. After a short delay, the consumer records the start of each job that still runs. */
 export const enqueueStarts = (organisationId: string, jobIds: readonly string[]): Promise<void> =>

@@ -1,5 +1,5 @@
 import type * as z from 'zod'
-import { enqueueProjections, outboxRetryMs, coalescingDelaySeconds } from '../aws/queues.ts'
+import { enqueueProjections, enqueueProjectionsSoon, outboxRetryMs } from '../aws/queues.ts'
 import { outboxCheck } from './outbox-check.ts'
 import type { Actor, Caller } from '../caller.ts'
 import { now } from '../clock.ts'
@@ -51,7 +51,7 @@ export async function commit(actor: Actor, change: Change): Promise<ConditionFai
   if (!hasEffects) return undefined
   check.confirm()
   await failpoint('commit.written')
-  if (isEnqueued !== true) await enqueueProjections(actor.organisationId, canWait ? coalescingDelaySeconds : 0)
+  if (isEnqueued !== true) await (canWait ? enqueueProjectionsSoon : enqueueProjections)(actor.organisationId)
   return undefined
 }
 
