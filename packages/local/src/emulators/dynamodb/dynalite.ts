@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { itemSize } from './item-size.ts'
+import { keepTrees } from './syntax-trees.ts'
 import type { AwsError } from './errors.ts'
 import type { Input, Item, KeySchemaElement, TableDescription } from './types.ts'
 
@@ -77,6 +78,7 @@ interface Validations {
 
 const db: DynaliteDb = require('dynalite/db')
 const validations: Validations = require('dynalite/validations')
+for (const name of ['condition', 'update', 'projection']) keepTrees(require(`dynalite/db/${name}Parser`))
 const rules = new Map<RequestName, Rules>()
 const actions = new Map<ActionName, Action>()
 
