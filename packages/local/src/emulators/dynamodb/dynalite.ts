@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { BoundedCache } from '@platform/core/lib/bounded-cache'
 import { itemSize } from './item-size.ts'
 import { keepTrees } from './syntax-trees.ts'
 import type { AwsError } from './errors.ts'
@@ -52,6 +53,8 @@ interface DynaliteDb {
   matchesExprFilter: (item: Item, expression: unknown) => boolean
   matchesFilter: (item: Item, filter: unknown, operator: unknown) => boolean
   mapPaths: (paths: unknown[], item: Item) => Item
+  hashPrefix: (value: string, type: string) => string
+  toRangeStr: (value: string, type: string) => string
   itemSize: (item: Item) => number
   updateIndexes: (store: object, table: object, before: object, after: object, done: Callback<void>) => void
   queryTable: (
@@ -81,6 +84,27 @@ const validations: Validations = require('dynalite/validations')
 for (const name of ['condition', 'update', 'projection']) keepTrees(require(`dynalite/db/${name}Parser`))
 const rules = new Map<RequestName, Rules>()
 const actions = new Map<ActionName, Action>()
+
+/** The parts of row keys that contain a hash key, because dynalite computes a digest for each of them. */
+const hashParts = new BoundedCache<string>(10_000)
+
+db.createKey = (item, table, schema = table.KeySchema) =>
+  schema
+    .map(({ AttributeName }, index) => {
+      const type = table.AttributeDefinitions.find((each) => each.AttributeName === AttributeName)!.AttributeType
+      const value = item[AttributeName]![type]!
+      return index === 0 ? hashPartOf(value, type) : `${db.toRangeStr(value, type)}/`
+    })
+    .join('')
+
+function hashPartOf(value: string, type: string): string {
+  const name = `${type}${value}`
+  const keptPart = hashParts.get(name)
+  if (keptPart !== undefined) return keptPart
+  const part = `${db.hashPrefix(value, type)}/${db.toRangeStr(value, type)}/`
+  hashParts.set(name, part)
+  return part
+}
 
 // dynalite appends 24 bits of a digest to an index key, so items with equal index keys can overwrite each other.
 db.createIndexKey = (item, table, schema) => db.createKey(item, table, schema) + db.createKey(item, table)

@@ -26,6 +26,7 @@ export function indexChanges(
 ): IndexChange[] {
   const changes: IndexChange[] = []
   for (const { index, isLocal } of indexesOf(table)) {
+    if (before && after && isProjectionSame(table, index, before, after)) continue
     const change = changeOf(rowOf(table, index, before), rowOf(table, index, after))
     if (change) changes.push({ indexName: index.IndexName, isLocal, ...change })
   }
@@ -62,12 +63,22 @@ function hasKeyAttribute(table: TableDescription, attribute: string, item: Item)
 
 function project(table: TableDescription, index: SecondaryIndex, item: Item): Item {
   if (index.Projection.ProjectionType === 'ALL') return item
-  const keys = [...table.KeySchema, ...index.KeySchema].map((key) => key.AttributeName)
   const row: Item = {}
-  for (const name of [...keys, ...(index.Projection.NonKeyAttributes ?? [])]) {
+  for (const name of projectedNames(table, index)) {
     if (item[name] !== undefined) row[name] = item[name]
   }
   return row
+}
+
+const projectedNames = (table: TableDescription, { KeySchema, Projection }: SecondaryIndex): string[] => [
+  ...[...table.KeySchema, ...KeySchema].map((key) => key.AttributeName),
+  ...(Projection.NonKeyAttributes ?? []),
+]
+
+function isProjectionSame(table: TableDescription, index: SecondaryIndex, before: Item, after: Item): boolean {
+  const isSame = (name: string) =>
+    before[name] === after[name] || JSON.stringify(before[name]) === JSON.stringify(after[name])
+  return index.Projection.ProjectionType !== 'ALL' && projectedNames(table, index).every(isSame)
 }
 
 /** A row whose key changes is billed for a deletion and a write; an unchanged row costs nothing. */
