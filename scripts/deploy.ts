@@ -43,7 +43,7 @@ async function useCapacity({ action, stage }: Options, region: string): Promise<
     // A comparison changes nothing.
     if (action !== 'diff' || !(error instanceof CliError)) throw error
     console.warn(
-      `${error.message}\nThe comparison uses the default of a setting that is missing: no reservations, or 5,000 requests per second.`,
+      `${error.message}\nThe comparison assumes no reserved concurrency if PLAT_CONCURRENCY is not set, and 5,000 requests per second if PLAT_THROTTLE_PER_SECOND is not set.`,
     )
   }
 }

@@ -100,7 +100,7 @@ export class Client {
     return signJws({ typ: 'relay+jwt', kid: this.#signer.relayId }, claims, this.#signer.privateKey)
   }
 
-  // A 401 without `relay_revoked` can come from a wrong clock, a proxy or a server that is being restored, so the
+  // A 401 without `relay_revoked` can come from a wrong clock or a server that is being restored, so the
   // request can be retried.
   #onRejected(response: RelayResponse): never {
     const code = codeOf(response)

@@ -19,7 +19,7 @@ export type RelayResponse = { status: number; headers: IncomingHttpHeaders; body
 
 /** The problem with a response that has another form than those of the platform. */
 export const foreignResponse =
-  'the response is not from the platform; check proxies, and whether this network requires a sign-in'
+  'the response is not from the platform; check --server, proxies, and whether this network requires a sign-in'
 
 /** Returns the error code of a response, or its status if it has no code. */
 export function codeOf({ status, body }: Pick<RelayResponse, 'status' | 'body'>): string {

@@ -15,8 +15,8 @@ const dayMs = 24 * 3_600_000
 /** The maximum age of the last confirmation while the provider cannot confirm the user. */
 export const maxUnconfirmedMs = dayMs
 /**
- * The maximum for API tokens is 30 days, because a program cannot sign in again. The stored time may be up to a day
- * earlier than the last confirmation.
+ * API tokens remain valid for at least 30 days after the last confirmation, because a program cannot sign in again. The
+ * stored time may be up to a day earlier than the last confirmation.
  */
 export const maxUnconfirmedTokenMs = 31 * dayMs
 

@@ -302,9 +302,8 @@ async function checkBatch(batch: BatchRecord): Promise<void> {
   // The records of open jobs always exist; those of ended jobs may have been removed.
   const openCount = batch.submittedCount - batch.expanded + jobs.filter((job) => !isTerminal(job)).length
   const areAllCounted = countEnded(batch) + openCount >= batch.submittedCount
-  const lateJobs = areAllCounted ? [] : await unrecordedEnds(organisationId, jobs.filter(isLate))
-  await enqueueAllEnds(organisationId, lateJobs)
-  const isRetryNeeded = isAdvancing || lateJobs.length > 0
+  if (!areAllCounted) await enqueueAllEnds(organisationId, await unrecordedEnds(organisationId, jobs.filter(isLate)))
+  const isRetryNeeded = isAdvancing || !areAllCounted
   const change = { set: keys.dueIndexKeys(id, isRetryNeeded ? Math.min(checkMs, retryMs) : checkMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])
 }

@@ -38,8 +38,9 @@ export async function renewGrant(
     return { status: 'confirmed', grant: grantIn(tokens) ?? formerGrant }
   } catch (error) {
     const isRefused = error instanceof openid.ResponseBodyError && error.error === 'invalid_grant'
+    if (!isRefused) throw error
     // If the response to an earlier use was lost, the provider may have replaced the token.
-    if (!isRefused || grant.isInUse) throw error
+    if (grant.isInUse) return { status: 'unknown' }
     return { status: 'withdrawn', reason: 'The identity provider does not renew the sign-in of the user' }
   }
 }

@@ -85,7 +85,7 @@ for (const name of ['condition', 'update', 'projection']) keepTrees(require(`dyn
 const rules = new Map<RequestName, Rules>()
 const actions = new Map<ActionName, Action>()
 
-/** The parts of row keys that contain a hash key, because dynalite computes a digest for each of them. */
+/** Keeps the parts of row keys that contain a hash key, because dynalite computes a digest for each of them. */
 const hashParts = new BoundedCache<string>(10_000)
 
 db.createKey = (item, table, schema = table.KeySchema) =>

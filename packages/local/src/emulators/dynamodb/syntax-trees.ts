@@ -12,12 +12,12 @@ interface Context {
 /** Returns a syntax tree, or the message of an error. */
 type Parse = (text: string, options: { context: Context }) => unknown
 
-/** The parser checks the operands of these functions by value; it checks all others by type. */
+/** The parser checks the values of the operands of these, and only the types of all other operands. */
 const dependsOnValues = /between|attribute_type/i
 
 const maxTrees = 1000
 
-/** A value in a kept tree; each use of the tree has its own. */
+/** Stands for a value in a kept tree; each use of the tree replaces it by its own value. */
 class ValueName {
   readonly name: string
 
