@@ -1,6 +1,10 @@
 import { parseChannel } from '@platform/relay/channel-settings'
 import { connectPacket, PacketReader, subscribePacket } from '@platform/relay/mqtt'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { waitForFileScript } from '../support/script.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { publish } from './support/fake-broker.ts'
 import { Stage } from './support/stage.ts'
 
@@ -71,6 +75,25 @@ test.for<[string, (topic: string) => (Buffer | string)[]]>([
   platform.heartbeatIntervalSeconds = 1
   await platform.run({ script: 'true' })
 })
+
+test('a job that waits for a slot starts even if the slot becomes free during a heartbeat', async () => {
+  const platform = await start({ args: ['--slots', '1'] })
+  await platform.until(() => platform.heartbeats.some(({ channel }) => channel === 'open'))
+  await using folder = await temporaryFolder()
+  const gate = join(folder.path, 'gate')
+  const firstJob = platform.addJob({ script: `echo started; ${waitForFileScript(gate)}` })
+  await platform.until(() => firstJob.output !== '')
+  const { promise, resolve } = Promise.withResolvers<void>()
+  platform.held.set('heartbeat', promise)
+  const secondJob = platform.addJob({ script: 'true' })
+  await platform.until(() => platform.heartbeats.at(-1)?.freeSlots === 0)
+  await writeFile(gate, '')
+  await platform.until(() => firstJob.completion !== undefined)
+  platform.held.delete('heartbeat')
+  resolve()
+  // The time limit of this test is shorter than the regular interval of 30 s.
+  await platform.until(() => secondJob.completion !== undefined)
+}, 25_000)
 
 test('a flood of wake-ups causes about ten heartbeats', async () => {
   const platform = await withChannel()

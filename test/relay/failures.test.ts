@@ -80,7 +80,7 @@ test.for<[string, Reply]>([
     const job = await platform.run({ script: 'echo once; sleep 1; echo twice' })
     expect(platform.foreignReplies).toEqual(new Map())
     expect([job.output, job.completion?.exitCode, job.claimCount]).toEqual(['once\ntwice\n', 0, 1])
-    await stage.relay.writes(/check proxies, and whether this network requires a sign-in/)
+    await stage.relay.writes(/check --server, proxies, and whether this network requires a sign-in/)
   },
 )
 

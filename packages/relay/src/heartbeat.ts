@@ -47,6 +47,7 @@ export class HeartbeatLoop {
   #isDue = false
   #isProbe = true
   #hasMoreJobs = false
+  #reportedSlots = 0
   #failureCount = 0
   #activeUntilMs = 0
   #wantsFacts = false
@@ -134,6 +135,7 @@ export class HeartbeatLoop {
       claimKey: journal.claimKey,
       update: updater.report,
     }
+    this.#reportedSlots = body.freeSlots
     const response = await client.attempt({
       path: '/heartbeat',
       body,
@@ -190,7 +192,9 @@ export class HeartbeatLoop {
     this.#isProbe = false
     if (hasStarted) return claimDelayMs
     if (wasProbe) return soonDelayMs
-    if (hasClaims && this.#hasMoreJobs && this.#deps.workers.freeSlots > 0) return 0
+    // A slot may have become free after the request, when it was not known that jobs wait for it.
+    const { freeSlots } = this.#deps.workers
+    if (this.#hasMoreJobs && (hasClaims ? freeSlots > 0 : freeSlots > this.#reportedSlots)) return 0
     const intervalMs = this.#intervalSeconds * 1000
     const isActive = !this.#deps.channel.isOpen && performance.now() < this.#activeUntilMs
     return jitterMs(isActive ? Math.min(intervalMs, activeIntervalMs) : intervalMs)

@@ -197,8 +197,8 @@ export async function claimWaiting(
   const startedJobs =
     claimableJobs.length > 0
       ? await startListed(caller, fittingJobs(claimableJobs.slice(0, limit)), claimKey)
-      : await startFromInbox(caller, cluster, limit, claimKey)
-  // A job or the relay of the cluster changed in between. The next heartbeat reads the inbox again.
+      : await retryOnce(() => startFromInbox(caller, cluster, limit, claimKey))
+  // Jobs or the relay of the cluster changed in between. The next heartbeat reads the inbox again.
   if (startedJobs === 'conflict') return { claims: [], moreJobs: true }
   await failpoint('claim.written')
   const jobIds = startedJobs.map(({ runningJob }) => runningJob.id)
@@ -211,6 +211,12 @@ export async function claimWaiting(
 
 type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
+
+/** A relay with a control channel might send its next heartbeat only minutes later. */
+async function retryOnce(start: () => Promise<Started[] | 'conflict'>): Promise<Started[] | 'conflict'> {
+  const startedJobs = await start()
+  return startedJobs === 'conflict' ? start() : startedJobs
+}
 
 /** Also enqueues the ends of listed jobs that are not recorded in time. */
 async function readListed(caller: RelayCaller, cluster: ClusterRecord): Promise<Waiting[]> {
