@@ -104,10 +104,7 @@ async function trySend(
     await client.send(new SendMessageCommand({ ...body, ...(DelaySeconds > 0 && { DelaySeconds }) }))
     return true
   } catch (error) {
-    log('warn', 'Cannot send a message to a queue', {
-      ...message,
-      error: String(error),
-    })
+    log('warn', 'Cannot send a message to a queue', { ...message, error: String(error) })
     return false
   }
 }

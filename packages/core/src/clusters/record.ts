@@ -65,7 +65,7 @@ const StoredCluster = z.object({
   activeJobs: z.number().default(0),
   /** Number of items in the inbox. */
   waitingJobs: z.number().default(0),
-  /** Single jobs that wait without an item in the inbox, and claimed jobs that the relay has not yet reported as running. */
+  /** Single jobs that wait without an item in the inbox, and claimed jobs that are not reported as running yet. */
   listedJobs: z.set(z.string()).default(() => new Set<string>()),
   /** Jobs of batches that wait or run, or whose end is not recorded yet. */
   listedBatchJobs: z.set(z.string()).default(() => new Set<string>()),

@@ -6,7 +6,6 @@ import {
   type Outcome,
   rejections,
 } from '@platform/contract/relay'
-import { enqueueEnds } from '../aws/queues.ts'
 import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { unchangedCondition } from '../db/expression.ts'
@@ -19,7 +18,7 @@ import { sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { checkLease, findOwnJobAndList, findOwnJobs, holdsLease } from './claim.ts'
-import { canRecordLater, recordEnds } from './end.ts'
+import { canRecordLater, recordSoon } from './end.ts'
 import { deleteMiddle, endOf as endOfChunks, outputFieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
 import { effectsOfStart } from './start.ts'
@@ -119,7 +118,7 @@ async function commitFinishes(caller: RelayCaller, finishes: readonly PreparedFi
   return true
 }
 
-/** Ends the job and sends the message whose consumer records the end. Returns false if the job was changed concurrently. */
+/** Ends the job; its end is recorded later. Returns false if the job was changed concurrently. */
 async function storeEnd(finish: PreparedFinish): Promise<boolean> {
   const { key, change, condition } = endWrite(finish)
   // A write costs half as much outside of a transaction.
@@ -132,10 +131,6 @@ async function storeEnd(finish: PreparedFinish): Promise<boolean> {
   await deleteMiddles([finish])
   await recordSoon(finish.job)
   return true
-}
-
-async function recordSoon({ organisationId, id }: JobRecord): Promise<void> {
-  if (!(await enqueueEnds(organisationId, [id]))) await recordEnds(organisationId, [id])
 }
 
 async function deleteMiddles(finishes: readonly PreparedFinish[]): Promise<void> {

@@ -38,6 +38,11 @@ export const canRecordLater = (job: Job, listedBatchJobIds: ReadonlySet<string>)
  */
 export const recordEnds = coalesced(recordEndsOf, isTransient)
 
+/** Sends the message whose consumer records the end. If the queue does not accept it, records the end at once. */
+export async function recordSoon({ organisationId, id }: JobRecord): Promise<void> {
+  if (!(await enqueueEnds(organisationId, [id]))) await recordEnds(organisationId, [id])
+}
+
 async function recordEndsOf(organisationId: string, jobIds: readonly string[]): Promise<void> {
   const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
   const jobs = items.map(parseRelayed).filter((job) => job !== undefined)
