@@ -1,9 +1,7 @@
-import { ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { createSite } from '@platform/contract/site'
 import * as Site from '@platform/core/clusters/site'
-import { config } from '@platform/core/config'
 import { outboxPartitions } from '@platform/core/db/keys'
-import { client, query } from '@platform/core/db/table'
+import { query } from '@platform/core/db/table'
 import { parseRecord } from '@platform/core/outbox/record'
 import { route } from '@platform/http/route'
 import { serve } from '@platform/http/serve'
@@ -17,6 +15,7 @@ import { moduleWorld } from './module-world.ts'
 import { type Operation, operationNamed, operations } from './operations.ts'
 import { accessTokenOf, type Headers, newUser, password, type SignedInUser } from './users.ts'
 import { failAfterWrite } from './writes.ts'
+import { readTable } from '../support/read-table.ts'
 
 await vi.hoisted(() => import('../support/without-rate-limits.ts'))
 await vi.hoisted(() => import('./module-world.ts'))
@@ -158,11 +157,11 @@ test('encrypts stored responses', async () => {
     (await call(operationNamed('POST /api/v1/clusters'), cluster, withKey(user, 'a'))).json.enrollmentToken,
     (await call(operationNamed('POST /api/v1/users/me/tokens'), token, withKey(user, 'b'))).json.token,
   ]
-  const { Items = [] } = await client.send(new ScanCommand({ TableName: config.PLAT_TABLE, ConsistentRead: true }))
-  const storedItems = Items.filter(({ pk }) => String(pk).startsWith(`ORG#${user.organisationId}#IDEMPOTENCY#`))
+  const items = await readTable()
+  const storedItems = items.filter(({ pk }) => String(pk).startsWith(`ORG#${user.organisationId}#IDEMPOTENCY#`))
   const attributes = ['expiresAtMs', 'pk', 'sealed', 'sk', 'ttl']
   expect(storedItems.map((item) => Object.keys(item).toSorted())).toEqual([attributes, attributes])
-  const table = Items.map(toText).join('\n')
+  const table = items.map(toText).join('\n')
   expect(table).toContain(user.userId)
   for (const secret of [password, ...secrets]) expect(table).not.toContain(secret.slice(-20))
 })

@@ -1,5 +1,4 @@
-import { client } from '@platform/core/db/table'
-import { isErrorCount } from '../support/store-calls.ts'
+import { isErrorCount, onStoreCall } from '../support/store-calls.ts'
 
 let count = 0
 
@@ -9,19 +8,17 @@ const isRejectionEntry = (input: unknown): boolean => /access\.denied|Unknown us
 
 let failsNextWrite = false
 
-client.middlewareStack.add(
-  (next, context) => async (args) => {
-    const result = await next(args)
-    if (!/^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(context.commandName ?? '')) return result
+onStoreCall({
+  after: async ({ command, input }) => {
+    if (!/^(Put|Update|Delete|BatchWrite|TransactWrite)/.test(command)) return
     // Some of these are written up to a minute after their request.
-    if (isErrorCount(args.input) || isCallCount(args.input) || isRejectionEntry(args.input)) return result
+    if (isErrorCount(input) || isCallCount(input) || isRejectionEntry(input)) return
     count++
-    if (!failsNextWrite) return result
+    if (!failsNextWrite) return
     failsNextWrite = false
     throw new Error('The process died after its write.')
   },
-  { step: 'initialize', name: 'countWrites' },
-)
+})
 
 export const writes = (): number => count
 

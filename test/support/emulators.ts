@@ -1,17 +1,19 @@
 import { setAwsTransport } from '@platform/core/aws/sdk'
 import { awsEnvironment } from '@platform/local/emulators/http/environment'
 import { type RunningEmulators, startEmulators } from '@platform/local/emulators/start'
-import { transportOver } from '@platform/local/emulators/port'
+import { callOver, type CallOperation, transportOver } from '@platform/local/emulators/port'
 
 // The test files of a process share its emulators.
-const globals: typeof globalThis & { emulators?: RunningEmulators } = globalThis
-if (globals.emulators === undefined) {
-  globals.emulators = await startEmulators(
-    undefined,
-    console.error,
-    new URL('emulators/hooks.ts', import.meta.url).href,
-  )
-  setAwsTransport(transportOver(globals.emulators.connect()))
+const globals: typeof globalThis & { emulators?: RunningEmulators & { call: CallOperation } } = globalThis
+
+async function start() {
+  const started = await startEmulators(undefined, console.error, new URL('emulators/hooks.ts', import.meta.url).href)
+  const shared = { ...started, call: callOver(started.connect()) }
+  // Tests may spy on `call`.
+  setAwsTransport(transportOver((...parameters) => shared.call(...parameters)))
+  return shared
 }
 
-Object.assign(process.env, awsEnvironment(globals.emulators))
+export const emulators = (globals.emulators ??= await start())
+
+Object.assign(process.env, awsEnvironment(emulators))

@@ -1,3 +1,4 @@
+import { decode } from '@platform/core/db/expression'
 import { client } from '@platform/core/db/table'
 
 export async function countStoreCalls(work: () => Promise<unknown>): Promise<number> {
@@ -42,6 +43,19 @@ export interface CallHook {
   after: () => Promise<void>
 }
 
+const attributeTypes = new Set(['B', 'BOOL', 'L', 'M', 'N', 'NULL', 'S', 'SS'])
+const isAttribute = (value: any): boolean =>
+  typeof value === 'object' && Object.keys(value).length === 1 && attributeTypes.has(Object.keys(value)[0] ?? '')
+
+/** Decodes all items within a request or response. */
+function decodeItems(value: any): any {
+  if (Array.isArray(value)) return value.map(decodeItems)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value)
+  if (fields.length > 0 && fields.every(([, field]) => isAttribute(field))) return decode(value)
+  return Object.fromEntries(fields.map(([name, field]) => [name, decodeItems(field)]))
+}
+
 /** `after` runs before the caller receives the response. */
 export function onStoreCall(hook: {
   before?: (call: StoreCall) => Promise<void>
@@ -50,15 +64,22 @@ export function onStoreCall(hook: {
   const name = crypto.randomUUID()
   client.middlewareStack.add(
     (next, context) => async (args) => {
-      const call = { command: context['commandName'] ?? '', input: args.input }
+      const call = { command: context['commandName'] ?? '', input: decodeItems(args.input) }
       await hook.before?.(call)
       const result = await next(args)
-      await hook.after?.(call, result.output)
+      await hook.after?.(call, decodeItems(result.output))
       return result
     },
     { step: 'initialize', name },
   )
-  return { [Symbol.dispose]: () => void client.middlewareStack.remove(name) }
+  // The client may have cached its steps.
+  client.destroy()
+  return {
+    [Symbol.dispose]: () => {
+      client.middlewareStack.remove(name)
+      client.destroy()
+    },
+  }
 }
 
 /**

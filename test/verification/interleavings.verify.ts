@@ -33,16 +33,10 @@ import {
   errorCodeOf,
   bootstrapPlatform,
 } from '../support/fixtures.ts'
+import { readTable } from '../support/read-table.ts'
 import { claimAll } from './support/claims.ts'
 import { interleave } from './support/interleave.ts'
-import {
-  countEvents,
-  readEventNames,
-  isSetUpOnce,
-  newSession,
-  readTable,
-  resetPlatform,
-} from './support/platform-state.ts'
+import { countEvents, readEventNames, isSetUpOnce, newSession, resetPlatform } from './support/platform-state.ts'
 import { amount, progressOf, seed } from './support/run.ts'
 
 beforeAll(bootstrapPlatform)

@@ -7,7 +7,7 @@ import { type Load, newTenant, runRelay, submitLoad, type Tenant } from './queue
 import { type Children, startChildren } from './support/children.ts'
 import { claimAtLeast, claimNone } from './support/claims.ts'
 import { ownQueueFaults } from './support/emulators.ts'
-import { readTable } from './support/platform-state.ts'
+import { readTable } from '../support/read-table.ts'
 import { amount, print, progressOf, seed } from './support/run.ts'
 
 const load: Load = amount(

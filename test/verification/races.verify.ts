@@ -14,7 +14,8 @@ import type { Call, Response } from './races/caller.ts'
 import { type Children, startChildren } from './support/children.ts'
 import { claimAtLeast, claimNone, RoundClaims } from './support/claims.ts'
 import { ownStoreFaults } from './support/emulators.ts'
-import { countEvents, isSetUpOnce, newSession, readTable, resetPlatform } from './support/platform-state.ts'
+import { countEvents, isSetUpOnce, newSession, resetPlatform } from './support/platform-state.ts'
+import { readTable } from '../support/read-table.ts'
 import { amount, isShort, progressOf, seed } from './support/run.ts'
 
 /** Callers in several processes concurrently attempt operations of which only one may succeed. */

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { awsTransport } from '@platform/core/aws/sdk'
-import { client } from '@platform/core/db/table'
 import { vi } from 'vitest'
+import { emulators } from '../../support/emulators.ts'
 
 export interface Usage {
   calls: string[]
@@ -14,38 +13,31 @@ export interface Usage {
 /** Distinguishes the calls of the measured work from those of other work in this process. */
 const measurements = new AsyncLocalStorage<Usage & { inFlight: number }>()
 
-const transport = awsTransport()
-if (!('signer' in transport)) throw new Error('The tests of core call the emulators without HTTP.')
-const { requestHandler } = transport
-const originalHandle = requestHandler.handle
-
-vi.spyOn(requestHandler, 'handle').mockImplementation(async (request, options) => {
-  const usage = measurements.getStore()
-  if (usage === undefined) return originalHandle(request, options)
-  const isRetry = !/attempt=1\b/.test(String(request.headers['amz-sdk-request']))
-  if (usage.inFlight++ === 0 && !isRetry) usage.rounds++
-  // The client repeats calls that a busy machine answers too late.
-  if (!isRetry) usage.calls.push(request.headers['x-amz-target']?.split('.')[1] ?? '')
-  return originalHandle(request, options).finally(() => usage.inFlight--)
-})
-
 interface Capacity {
   CapacityUnits?: number
 }
 
-client.middlewareStack.add(
-  (next, context) => async (args) => {
-    const usage = measurements.getStore()
-    if (usage === undefined) return next(args)
-    Object.assign(args.input, { ReturnConsumedCapacity: 'TOTAL' })
-    const result = await next(args)
-    const { ConsumedCapacity = [] } = result.output as { ConsumedCapacity?: Capacity | Capacity[] }
-    const units = [ConsumedCapacity].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0)
-    usage[/Write|Put|Update|Delete/.test(String(context['commandName'])) ? 'writeUnits' : 'readUnits'] += units
-    return result
-  },
-  { step: 'initialize', name: 'usage' },
-)
+const countedInputs = new WeakSet<object>()
+const { call } = emulators
+
+vi.spyOn(emulators, 'call').mockImplementation(async (target, input, signal) => {
+  const usage = measurements.getStore()
+  if (usage === undefined) return call(target, input, signal)
+  const [service, operation = ''] = target.split('.')
+  // The client repeats calls that a busy machine answers too late.
+  if (!countedInputs.has(input)) {
+    countedInputs.add(input)
+    if (usage.inFlight === 0) usage.rounds++
+    usage.calls.push(operation)
+  }
+  usage.inFlight++
+  const measured = service === 'DynamoDB_20120810' ? { ...input, ReturnConsumedCapacity: 'TOTAL' } : input
+  const output = await call(target, measured, signal).finally(() => usage.inFlight--)
+  const capacities: Capacity[] = [output.ConsumedCapacity ?? []].flat()
+  const units = capacities.reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0)
+  usage[/Write|Put|Update|Delete/.test(operation) ? 'writeUnits' : 'readUnits'] += units
+  return output
+})
 
 /** Runs the work and returns its usage of AWS. */
 export async function measureUsage<Result>(work: () => Promise<Result>): Promise<{ result: Result; usage: Usage }> {

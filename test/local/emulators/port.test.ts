@@ -1,24 +1,28 @@
 import { MessageChannel } from 'node:worker_threads'
-import { CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb'
+import {
+  CreateTableCommand,
+  DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  TransactWriteItemsCommand,
+} from '@aws-sdk/client-dynamodb'
 import { CreateQueueCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { createTableInput } from '@platform/core/db/schema'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { NoResponse } from '@platform/local/emulators/http/error'
-import { type Call, serveCalls, transportOver } from '@platform/local/emulators/port'
+import { type Call, callOver, serveCalls, transportOver } from '@platform/local/emulators/port'
 import { startEmulators } from '@platform/local/emulators/start'
 import { expect, test, vi } from 'vitest'
 
 const target = 'DynamoDB_20120810.GetItem'
 
-function connect(call: Call, ...timeLimit: ['none'] | []) {
+function connect(call: Call, timeLimit?: 'none', maxAttempts = 1) {
   const { port1, port2 } = new MessageChannel()
   serveCalls(port1, call)
-  const settings = {
-    ...clientSettings('http://127.0.0.1:9', 'key'),
-    ...transportOver(port2, ...timeLimit),
-    maxAttempts: 1,
-  }
-  return { serverPort: port1, client: new DynamoDBClient(settings) }
+  const client = new DynamoDBClient({ ...clientSettings('http://127.0.0.1:9', 'key'), maxAttempts })
+  const callOperation = callOver(port2, timeLimit)
+  transportOver(callOperation)(client)
+  return { serverPort: port1, client, callOperation }
 }
 
 const read = (client: DynamoDBClient) => client.send(new GetItemCommand({ TableName: 'table', Key: {} }))
@@ -26,18 +30,41 @@ const read = (client: DynamoDBClient) => client.send(new GetItemCommand({ TableN
 test('SDK clients reach the store and the queues over a port, with the responses and errors of HTTP', async () => {
   const emulators = await startEmulators(undefined, console.error)
   try {
-    const transport = transportOver(emulators.connect())
+    const useTransport = transportOver(callOver(emulators.connect()))
     const http = clientSettings(emulators.dynamoDbUrl, emulators.accessKeyId)
-    const store = new DynamoDBClient({ ...http, ...transport })
+    const [store, httpStore] = [new DynamoDBClient(http), new DynamoDBClient(http)]
+    useTransport(store)
     await store.send(new CreateTableCommand(createTableInput('table')))
-    const Item = { pk: { S: 'Zoë 🚀' }, sk: { S: 'b' } }
-    const put = new PutItemCommand({ TableName: 'table', Item, ConditionExpression: 'attribute_not_exists(pk)' })
-    await store.send(put)
-    const get = new GetItemCommand({ TableName: 'table', Key: Item })
-    expect((await store.send(get)).Item).toEqual((await new DynamoDBClient(http).send(get)).Item)
-    await expect(store.send(put)).rejects.toMatchObject({ name: 'ConditionalCheckFailedException' })
+    const Key = { pk: { S: 'Zoë 🚀' }, sk: { S: 'b' } }
+    const Item = { ...Key, bytes: { B: Buffer.from([0, 255]) }, map: { M: { B: { S: 'text' } } } }
+    const Put = { TableName: 'table', Item, ConditionExpression: 'attribute_not_exists(pk)' }
+    await store.send(new PutItemCommand(Put))
+    const get = new GetItemCommand({ TableName: 'table', Key })
+    const storedItem = { ...Item, bytes: { B: new Uint8Array([0, 255]) } }
+    for (const client of [store, httpStore]) expect((await client.send(get)).Item).toEqual(storedItem)
 
-    const queues = new SQSClient({ ...clientSettings(emulators.sqsUrl, emulators.accessKeyId), ...transport })
+    const errorsOf = async (client: DynamoDBClient) => {
+      const conditionalPut = { ...Put, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const }
+      const transaction = new TransactWriteItemsCommand({ TransactItems: [{ Put: conditionalPut }] })
+      const results = await Promise.allSettled([client.send(new PutItemCommand(Put)), client.send(transaction)])
+      return results.map((result) => {
+        if (result.status === 'fulfilled') throw new Error('The condition held.')
+        const { name, message, CancellationReasons, $metadata } = result.reason
+        return { name, message, CancellationReasons, attempts: $metadata.attempts }
+      })
+    }
+    const errors = await errorsOf(store)
+    expect(errors).toMatchObject([
+      { name: 'ConditionalCheckFailedException' },
+      {
+        name: 'TransactionCanceledException',
+        CancellationReasons: [{ Item: { bytes: { B: new Uint8Array([0, 255]) } } }],
+      },
+    ])
+    expect(errors).toEqual(await errorsOf(httpStore))
+
+    const queues = new SQSClient(clientSettings(emulators.sqsUrl, emulators.accessKeyId))
+    useTransport(queues)
     const { QueueUrl } = await queues.send(new CreateQueueCommand({ QueueName: 'queue' }))
     expect(QueueUrl).toMatch(emulators.sqsUrl)
     expect(await queues.send(new SendMessageCommand({ QueueUrl, MessageBody: 'é' }))).toHaveProperty('MessageId')
@@ -51,6 +78,17 @@ test('SDK clients reach the store and the queues over a port, with the responses
 test('a call without a response times out', async () => {
   const { client } = connect(() => Promise.reject(new NoResponse({ hangs: true })))
   await expect(read(client)).rejects.toMatchObject({ name: 'TimeoutError' })
+})
+
+test.each([
+  ['a temporary error', { statusCode: 500, body: '{"__type":"InternalServerError"}' }, 3],
+  ['throttling', { statusCode: 400, body: '{"__type":"service#ThrottlingException"}' }, 3],
+  ['any other error', { statusCode: 400, body: '{"__type":"service#ValidationException"}' }, 1],
+])('after %s, a call is repeated as often as its client allows, or not at all', async (_name, response, callCount) => {
+  const call = vi.fn<Call>(() => Promise.resolve(response))
+  const { client } = connect(call, undefined, 3)
+  await expect(read(client)).rejects.toMatchObject({ $metadata: { attempts: callCount } })
+  expect(call).toHaveBeenCalledTimes(callCount)
 })
 
 test('a call whose connection the emulator closes is disconnected', async () => {
@@ -97,16 +135,14 @@ test('the time limit of a call includes the wait for others', async () => {
 
 test('an aborted call ends, even if it waits for others or gets no response', async () => {
   let callCount = 0
-  const { client } = connect(() => {
+  const { callOperation } = connect(() => {
     callCount++
     return Promise.reject(new NoResponse({ hangs: true }))
   })
   const abort = new AbortController()
-  const options = { abortSignal: abort.signal }
-  const get = new GetItemCommand({ TableName: 'table', Key: {} })
-  const results = Promise.allSettled(Array.from({ length: 60 }, () => client.send(get, options)))
+  const results = Promise.allSettled(Array.from({ length: 60 }, () => callOperation(target, {}, abort.signal)))
   await vi.waitFor(() => expect(callCount).toBe(50))
   abort.abort()
-  const names = (await results).map((result) => result.status === 'rejected' && result.reason.name)
-  expect(names).toEqual(names.map(() => 'AbortError'))
+  const codes = (await results).map((result) => result.status === 'rejected' && result.reason.code)
+  expect(codes).toEqual(codes.map(() => 'ECONNRESET'))
 })

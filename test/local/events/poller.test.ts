@@ -2,6 +2,7 @@ import { type QueuePollerOptions, startQueuePoller } from '@platform/local/event
 import { type SqsBatchResponse, type SqsEvent, type SqsRecord } from '@platform/local/events/sqs-event'
 import { expect, onTestFinished, test } from 'vitest'
 import { poll, serveQueue, serveSqs, temporaryDir, TestQueue } from '../emulators/sqs/support.ts'
+import { sqsCalls } from '../../support/sqs-calls.ts'
 
 async function startPoller(
   queue: TestQueue,
@@ -9,7 +10,7 @@ async function startPoller(
   options: Partial<QueuePollerOptions> = {},
 ) {
   const poller = startQueuePoller({
-    client: queue.client,
+    call: sqsCalls(queue.client),
     queueUrl: queue.url,
     queueArn: await queue.arn(),
     batchSize: 10,

@@ -12,6 +12,7 @@ import { explainListenError } from '@platform/local/start-error'
 import * as z from 'zod'
 import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
+import { sqsCalls } from '../../support/sqs-calls.ts'
 import { type Cloud } from './cloud.ts'
 import { functionOf, invokeFunction } from './invoke.ts'
 
@@ -81,7 +82,7 @@ function consume(
   const client = new SQSClient(clientSettings(iamProxy.urls.sqs, accessKeyOf(functionName)))
   const queueName = mapping.eventSourceArn.split(':').at(-1) ?? ''
   const poller = startQueuePoller({
-    client,
+    call: sqsCalls(client),
     queueUrl: `https://sqs/${queueName}`,
     queueArn: mapping.eventSourceArn,
     batchSize: mapping.batchSize,

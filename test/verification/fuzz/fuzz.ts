@@ -1,13 +1,11 @@
 // Imported first, because it sets the allowed registries, which core reads when it is imported.
 import { moduleWorld } from '../../functions/module-world.ts'
 import { Session } from 'node:inspector/promises'
-import { paginateScan } from '@aws-sdk/lib-dynamodb'
-import { config } from '@platform/core/config'
-import { client } from '@platform/core/db/table'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, test } from 'vitest'
 import { operationNamed } from '../../functions/operations.ts'
 import { writes } from '../../functions/writes.ts'
+import { readTable } from '../../support/read-table.ts'
 import { send, type TestResponse } from '../../support/request.ts'
 import { claimAtMost, claimNone } from '../support/claims.ts'
 import { amount, isShort, print, seed } from '../support/run.ts'
@@ -100,10 +98,7 @@ async function measureMemoryMb(): Promise<number> {
 
 async function countMarkedItems(): Promise<number> {
   const setsAsArrays = (_: string, value: unknown): unknown => (value instanceof Set ? [...value] : value)
-  let count = 0
-  for await (const { Items = [] } of paginateScan({ client }, { TableName: config.PLAT_TABLE }))
-    count += Items.filter((item) => JSON.stringify(item, setsAsArrays).includes(marker)).length
-  return count
+  return (await readTable()).filter((item) => JSON.stringify(item, setsAsArrays).includes(marker)).length
 }
 
 /** Declares the tests of every 2nd operation (short runs: 12th), from an offset, so that two files share the work. */

@@ -4,7 +4,7 @@ import { signIn } from '@platform/core/accounts/session'
 import { now } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
-import { patch } from '@platform/core/db/table'
+import { batchRemove, patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId, sha256 } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
@@ -16,7 +16,6 @@ import { type Operation, operationNamed, withParameters } from '../../functions/
 import { publicPortalHeaders } from '../../support/browser-session.ts'
 import { administrator, adminToken, enrollRequest, newCaller, newRelayKey, relayToken } from '../../support/fixtures.ts'
 import { decodedPath } from '../../support/request.ts'
-import { deleteItems } from '../support/platform-state.ts'
 import type { ValidRequest, Wire } from './request.ts'
 import { oddTexts } from './values.ts'
 
@@ -83,7 +82,7 @@ const repeatedNames = [...oddTexts, 'xxx', 'x'.repeat(64)].filter((text) => user
 
 /** Reopens setup and frees the names that earlier requests took. */
 async function reopenSetup(): Promise<RequestParts> {
-  await deleteItems(repeatedNames.map(keys.username))
+  await batchRemove(repeatedNames.map(keys.username))
   const initialAdminToken = await adminToken()
   const set = { setupComplete: false, tokenHash: sha256(initialAdminToken), tokenMintedAtMs: now() }
   await transact([patch(keys.platform(), { set })])

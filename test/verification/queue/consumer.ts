@@ -5,6 +5,7 @@ import { type SqsBatchResponse, type SqsEvent } from '@platform/local/events/sqs
 import { handler as batches } from '../../../functions/queue/batches.ts'
 import { handler as events } from '../../../functions/queue/events.ts'
 import { seededRandom } from '../../support/random.ts'
+import { sqsCalls } from '../../support/sqs-calls.ts'
 
 // A process that consumes queues with the platform's functions and the concurrency of the deployment. It sends some
 // messages again, with a delay of up to three seconds. It replies to each IPC message with its counts; for the message
@@ -51,7 +52,7 @@ function startPoller(queue: Queue): QueuePoller {
   const { trigger }: Task = tasks[`queue/${queue}`]
   if (typeof trigger !== 'object' || !('queue' in trigger)) throw new Error(`No function consumes ${queue}.`)
   return startQueuePoller({
-    client,
+    call: sqsCalls(client),
     queueUrl: urlOf(queue),
     queueArn: `arn:aws:sqs:eu-central-1:000000000000:${queue}`,
     batchSize: trigger.batchSize,

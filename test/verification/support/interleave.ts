@@ -18,6 +18,8 @@ client.middlewareStack.add(
   },
   { step: 'initialize', name: 'interleave' },
 )
+// The client may have cached its steps.
+client.destroy()
 
 /** A caller that waits for another caller makes no store call. After this time the other callers continue. */
 const idleTimeoutMs = 500

@@ -1,35 +1,18 @@
-import { BatchWriteCommand, paginateScan } from '@aws-sdk/lib-dynamodb'
 import { open } from '@platform/core/accounts/session'
 import { now } from '@platform/core/clock'
-import { config } from '@platform/core/config'
-import { client, create, type Item } from '@platform/core/db/table'
+import { batchRemove, create, type Item } from '@platform/core/db/table'
 import * as keys from '@platform/core/db/keys'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
-import { chunk } from '@platform/core/lib/async'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { readPendingRecords } from '../../core/support/outbox.ts'
-
-const TableName = config.PLAT_TABLE
-
-export async function readTable(): Promise<Item[]> {
-  const items: Item[] = []
-  for await (const page of paginateScan({ client }, { TableName, ConsistentRead: true }))
-    items.push(...(page.Items ?? []))
-  return items
-}
-
-export async function deleteItems(items: readonly (Item | keys.Key)[]): Promise<void> {
-  for (const group of chunk(items, 25)) {
-    const requests = group.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } }))
-    await client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } }))
-  }
-}
+import { readTable } from '../../support/read-table.ts'
 
 /** Resets the platform to the state before setup. Keeps the access token keys, which every process has in memory. */
 export async function resetPlatform(): Promise<void> {
   const { pk, sk } = keys.tokenKeys('access')
-  await deleteItems((await readTable()).filter((item) => item['pk'] !== pk || item['sk'] !== sk))
+  const itemKeys = (await readTable()).map((item) => ({ pk: String(item['pk']), sk: String(item['sk']) }))
+  await batchRemove(itemKeys.filter((key) => key.pk !== pk || key.sk !== sk))
   await bootstrap()
 }
 

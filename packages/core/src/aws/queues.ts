@@ -2,11 +2,11 @@ import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { config } from '../config.ts'
 import { singleFlight } from '../lib/async.ts'
 import { log } from '../log.ts'
-import { awsTransport } from './sdk.ts'
+import { awsSettings, withTransport } from './sdk.ts'
 
 /** Messages contain ids, never data. */
 
-const client = new SQSClient({ maxAttempts: 2, ...awsTransport() })
+const client = withTransport(new SQSClient({ maxAttempts: 2, ...awsSettings }))
 
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 

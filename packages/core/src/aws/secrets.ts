@@ -1,34 +1,34 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import {
   CreateSecretCommand,
   DeleteSecretCommand,
   GetSecretValueCommand,
   PutSecretValueCommand,
-  ResourceExistsException,
-  ResourceNotFoundException,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
 import { platformError } from '../error.ts'
-import { awsTransport } from './sdk.ts'
+import { awsSettings, isAws, withTransport } from './sdk.ts'
 
-const client = new SecretsManagerClient(awsTransport())
+const client = withTransport(new SecretsManagerClient(awsSettings))
 
 export async function readSecret(name: string): Promise<string | undefined> {
   try {
     return (await client.send(new GetSecretValueCommand({ SecretId: name }))).SecretString
   } catch (error) {
-    if (error instanceof ResourceNotFoundException) return undefined
+    if (isAws(error, 'ResourceNotFoundException')) return undefined
     throw unavailableError(error)
   }
 }
 
 export async function writeSecret(name: string, value: string): Promise<void> {
   const put = () =>
-    client.send(new PutSecretValueCommand({ SecretId: name, SecretString: value })).catch(rethrowMissing)
+    client
+      .send(new PutSecretValueCommand({ SecretId: name, SecretString: value, ClientRequestToken: randomUUID() }))
+      .catch(rethrowMissing)
   try {
     await put()
   } catch (error) {
-    if (!(error instanceof ResourceNotFoundException)) throw error
+    if (!isAws(error, 'ResourceNotFoundException')) throw error
     if (!(await createSecret(name, value))) await put()
   }
 }
@@ -45,7 +45,7 @@ export async function createSecretOnce(name: string, value: string): Promise<boo
   try {
     return await putVersion(name, firstVersion, value)
   } catch (error) {
-    if (!(error instanceof ResourceNotFoundException)) throw error
+    if (!isAws(error, 'ResourceNotFoundException')) throw error
     return isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, ...firstValue })))
   }
 }
@@ -66,14 +66,16 @@ const putVersion = (name: string, ClientRequestToken: string, value: string): Pr
 
 export const createSecret = (name: string, value: string): Promise<boolean> =>
   // After a lost response, the SDK retries with the same request token, so the creator still gets true.
-  isFirstWrite(() => client.send(new CreateSecretCommand({ Name: name, SecretString: value })))
+  isFirstWrite(() =>
+    client.send(new CreateSecretCommand({ Name: name, SecretString: value, ClientRequestToken: randomUUID() })),
+  )
 
 async function isFirstWrite(write: () => Promise<unknown>): Promise<boolean> {
   try {
     await write()
     return true
   } catch (error) {
-    if (error instanceof ResourceExistsException) return false
+    if (isAws(error, 'ResourceExistsException')) return false
     return rethrowMissing(error)
   }
 }
@@ -82,12 +84,12 @@ export async function deleteSecret(name: string): Promise<void> {
   try {
     await client.send(new DeleteSecretCommand({ SecretId: name, ForceDeleteWithoutRecovery: true }))
   } catch (error) {
-    if (!(error instanceof ResourceNotFoundException)) throw unavailableError(error)
+    if (!isAws(error, 'ResourceNotFoundException')) throw unavailableError(error)
   }
 }
 
 function rethrowMissing(error: unknown): never {
-  throw error instanceof ResourceNotFoundException ? error : unavailableError(error)
+  throw isAws(error, 'ResourceNotFoundException') ? error : unavailableError(error)
 }
 
 const unavailableError = (cause: unknown) => platformError('database_unavailable', { retryAfterSeconds: 2 }, { cause })

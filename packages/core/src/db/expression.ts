@@ -1,3 +1,11 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb'
+
+/** Encodes the attributes of an item in the format of DynamoDB. */
+export const encode = (item: object): Record<string, AttributeValue> => marshall(item, { removeUndefinedValues: true })
+
+export const decode = (item: Record<string, AttributeValue>): Record<string, unknown> => unmarshall(item)
+
 export type AttributeCondition =
   | { is: unknown }
   | { isNot: unknown }
@@ -97,7 +105,7 @@ const clauses = (keyword: string, terms: string[]): string[] =>
 const withAttributes = <Expressions>(expressions: Expressions, { names, values }: Builder) => ({
   ...expressions,
   ...(Object.keys(names).length > 0 && { ExpressionAttributeNames: names }),
-  ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
+  ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: encode(values) }),
 })
 
 export function optionalConditionInput(condition: Condition) {

@@ -1,32 +1,34 @@
-import { DynamoDBClient, ConditionalCheckFailedException, TransactionConflictException } from '@aws-sdk/client-dynamodb'
 import {
-  DynamoDBDocumentClient,
-  BatchGetCommand,
-  BatchWriteCommand,
-  type BatchWriteCommandInput,
-  GetCommand,
+  BatchGetItemCommand,
+  BatchWriteItemCommand,
+  DynamoDBClient,
+  GetItemCommand,
   QueryCommand,
   type QueryCommandInput,
-  type TransactWriteCommandInput,
-  UpdateCommand,
-} from '@aws-sdk/lib-dynamodb'
+  type TransactWriteItem,
+  UpdateItemCommand,
+  type WriteRequest,
+} from '@aws-sdk/client-dynamodb'
 import type { ErrorCode } from '@platform/contract/errors'
-import { awsTransport } from '../aws/sdk.ts'
+import { awsSettings, isAws, withTransport } from '../aws/sdk.ts'
 import { config } from '../config.ts'
 import { type PlatformError, platformError, storeContentionError } from '../error.ts'
 import { jitter } from '../id.ts'
 import { chunk } from '../lib/async.ts'
-import { type Change, type Condition, conditionInput, optionalConditionInput, updateInput } from './expression.ts'
+import {
+  type Change,
+  type Condition,
+  conditionInput,
+  decode,
+  encode,
+  optionalConditionInput,
+  updateInput,
+} from './expression.ts'
 import type { IndexName, Key } from './keys.ts'
 import { tableIndexes } from './schema.ts'
 
 /** Each of four attempts takes two seconds at most, so a call takes about ten seconds at most. */
-const baseClient = new DynamoDBClient({ maxAttempts: 4, ...awsTransport() })
-// The SDK would copy each input and output for a logger that does nothing.
-baseClient.middlewareStack.remove('loggerMiddleware')
-export const client: DynamoDBDocumentClient = DynamoDBDocumentClient.from(baseClient, {
-  marshallOptions: { removeUndefinedValues: true },
-})
+export const client: DynamoDBClient = withTransport(new DynamoDBClient({ maxAttempts: 4, ...awsSettings }))
 
 const transientErrors = new Set([
   'ProvisionedThroughputExceededException',
@@ -64,7 +66,7 @@ export type Item = Record<string, unknown>
 
 /** `error` is thrown if the write's condition fails. */
 export interface WriteItem {
-  write: NonNullable<TransactWriteCommandInput['TransactItems']>[number]
+  write: TransactWriteItem
   error?: ErrorCode | PlatformError
 }
 
@@ -73,8 +75,8 @@ const returnOld = { ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } as const
 
 export async function get(key: Key, options: { mayBeStale?: boolean } = {}): Promise<Item | undefined> {
   const ConsistentRead = options.mayBeStale !== true
-  const response = await callStore(client.send(new GetCommand({ TableName, Key: { ...key }, ConsistentRead })))
-  return response.Item
+  const { Item } = await callStore(client.send(new GetItemCommand({ TableName, Key: encode(key), ConsistentRead })))
+  return Item && decode(Item)
 }
 
 /** Reads at most 100 items. Returns them in the order of the keys, and undefined for each missing one. */
@@ -84,13 +86,13 @@ export async function getConsistent(
 ): Promise<(Item | undefined)[]> {
   const items = new Map<string, Item>()
   // `keys` may be index items with more attributes. The store rejects repeated keys.
-  let pending: Item[] = [...new Map(keys.map(({ pk, sk }) => [keyText({ pk, sk }), { pk, sk }])).values()]
+  let pending = [...new Map(keys.map(({ pk, sk }) => [keyText({ pk, sk }), encode({ pk, sk })])).values()]
   for (let attempt = 0; pending.length > 0; attempt++) {
     if (attempt > 4) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
     const request = { RequestItems: { [TableName]: { Keys: pending, ConsistentRead: options.mayBeStale !== true } } }
-    const response = await callStore(client.send(new BatchGetCommand(request)))
-    for (const item of response.Responses?.[TableName] ?? []) items.set(keyText(item), item)
+    const response = await callStore(client.send(new BatchGetItemCommand(request)))
+    for (const item of (response.Responses?.[TableName] ?? []).map(decode)) items.set(keyText(item), item)
     pending = response.UnprocessedKeys?.[TableName]?.Keys ?? []
   }
   return keys.map((key) => items.get(keyText(key)))
@@ -130,8 +132,12 @@ interface QueryResult {
 /** Reads at most 1 MB; `next` continues the range. */
 export async function query(range: Range): Promise<QueryResult> {
   if (isEmpty(range)) return { items: [], readCount: 0, next: undefined }
-  const response = await callStore(client.send(new QueryCommand(queryInput(range))))
-  return { items: response.Items ?? [], readCount: response.ScannedCount ?? 0, next: response.LastEvaluatedKey }
+  const {
+    Items = [],
+    ScannedCount = 0,
+    LastEvaluatedKey,
+  } = await callStore(client.send(new QueryCommand(queryInput(range))))
+  return { items: Items.map(decode), readCount: ScannedCount, next: LastEvaluatedKey && decode(LastEvaluatedKey) }
 }
 
 /** Reads at most `limit` items of the range. */
@@ -159,12 +165,11 @@ export async function count(range: Range): Promise<number> {
   if (isEmpty(range)) return 0
   const request = { ...queryInput(range), Select: 'COUNT' as const }
   let total = 0
-  let after = range.after
   do {
-    const response = await callStore(client.send(new QueryCommand({ ...request, ExclusiveStartKey: after })))
+    const response = await callStore(client.send(new QueryCommand(request)))
     total += response.Count ?? 0
-    after = response.LastEvaluatedKey
-  } while (after !== undefined)
+    request.ExclusiveStartKey = response.LastEvaluatedKey
+  } while (request.ExclusiveStartKey !== undefined)
   return total
 }
 
@@ -189,11 +194,11 @@ function queryInput(range: Range): QueryCommandInput {
     IndexName: range.index,
     KeyConditionExpression: `${pk} = :pk${boundsCondition(sk, range)}`,
     ...filter?.condition,
-    ExpressionAttributeValues: { ':pk': range.pk, ...bounds, ...filter?.values },
+    ExpressionAttributeValues: encode({ ':pk': range.pk, ...bounds, ...filter?.values }),
     Limit: range.limit,
     ScanIndexForward: range.isNewestFirst !== true,
     ConsistentRead: range.index === undefined && range.mayBeStale !== true,
-    ExclusiveStartKey: range.after,
+    ExclusiveStartKey: range.after && encode(range.after),
   }
 }
 
@@ -205,13 +210,13 @@ function boundsCondition(sk: string, { from, to }: Range): string {
 
 /** Only for changes that may be applied twice, because the SDK retries after a lost response. */
 export async function update(key: Key, change: Change, condition: Condition = {}): Promise<Item> {
-  const request = { TableName, Key: { ...key }, ...updateInput(change, condition), ReturnValues: 'ALL_NEW' as const }
+  const request = { TableName, Key: encode(key), ...updateInput(change, condition), ReturnValues: 'ALL_NEW' as const }
   for (let attempt = 1; ; attempt++) {
     try {
-      return (await callStore(client.send(new UpdateCommand(request)))).Attributes ?? {}
+      return decode((await callStore(client.send(new UpdateItemCommand(request)))).Attributes ?? {})
     } catch (error) {
       // The SDK does not retry collisions with a transaction.
-      if (!(error instanceof TransactionConflictException)) throw error
+      if (!isAws(error, 'TransactionConflictException')) throw error
       if (attempt === 10) throw storeContentionError()
       await backOff(attempt)
     }
@@ -226,40 +231,38 @@ export async function tryUpdate(key: Key, change: Change, condition: Condition):
   try {
     return await update(key, change, condition)
   } catch (error) {
-    if (error instanceof ConditionalCheckFailedException) return undefined
+    if (isAws(error, 'ConditionalCheckFailedException')) return undefined
     throw error
   }
 }
 
 export const create = (key: Key, item: Item): WriteItem => replace(key, item, { pk: { absent: true } })
 export const replace = (key: Key, item: Item, condition: Condition = {}): WriteItem => ({
-  write: { Put: { TableName, Item: { ...key, ...item }, ...optionalConditionInput(condition), ...returnOld } },
+  write: { Put: { TableName, Item: encode({ ...key, ...item }), ...optionalConditionInput(condition), ...returnOld } },
 })
 export const patch = (key: Key, change: Change, condition: Condition = {}): WriteItem =>
   upsert(key, change, { pk: { present: true }, ...condition })
 export const upsert = (key: Key, change: Change, condition: Condition = {}): WriteItem => ({
-  write: { Update: { TableName, Key: { ...key }, ...updateInput(change, condition), ...returnOld } },
+  write: { Update: { TableName, Key: encode(key), ...updateInput(change, condition), ...returnOld } },
 })
 export const remove = (key: Key, condition: Condition = {}): WriteItem => ({
-  write: { Delete: { TableName, Key: { ...key }, ...optionalConditionInput(condition), ...returnOld } },
+  write: { Delete: { TableName, Key: encode(key), ...optionalConditionInput(condition), ...returnOld } },
 })
 export const check = (key: Key, condition: Condition): WriteItem => ({
-  write: { ConditionCheck: { TableName, Key: { ...key }, ...conditionInput(condition), ...returnOld } },
+  write: { ConditionCheck: { TableName, Key: encode(key), ...conditionInput(condition), ...returnOld } },
 })
 
 export const orThrow = (write: WriteItem, error: ErrorCode | PlatformError): WriteItem => ({ ...write, error })
 
 /** Stores the items without conditions and in any order. A repeat has the same result. */
 export const batchPut = (items: readonly Item[]): Promise<void> =>
-  batchWrite(items.map((Item) => ({ PutRequest: { Item } })))
+  batchWrite(items.map((item) => ({ PutRequest: { Item: encode(item) } })))
 
 /** Costs half as much as removals in a transaction. */
 export const batchRemove = (keys: readonly Key[]): Promise<void> =>
-  batchWrite(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk, sk } } })))
+  batchWrite(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: encode({ pk, sk }) } })))
 
-type WriteRequests = NonNullable<BatchWriteCommandInput['RequestItems']>[string]
-
-async function batchWrite(requests: WriteRequests): Promise<void> {
+async function batchWrite(requests: WriteRequest[]): Promise<void> {
   let pendingRequests = requests
   for (let attempt = 0; pendingRequests.length > 0; attempt++) {
     if (attempt > 6) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
@@ -268,8 +271,8 @@ async function batchWrite(requests: WriteRequests): Promise<void> {
   }
 }
 
-async function writeChunk(requests: WriteRequests): Promise<WriteRequests> {
-  const response = await callStore(client.send(new BatchWriteCommand({ RequestItems: { [TableName]: requests } })))
+async function writeChunk(requests: WriteRequest[]): Promise<WriteRequest[]> {
+  const response = await callStore(client.send(new BatchWriteItemCommand({ RequestItems: { [TableName]: requests } })))
   return response.UnprocessedItems?.[TableName] ?? []
 }
 

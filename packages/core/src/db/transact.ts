@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { TransactionCanceledException, TransactionInProgressException } from '@aws-sdk/client-dynamodb'
-import { TransactWriteCommand } from '@aws-sdk/lib-dynamodb'
-import { unmarshall } from '@aws-sdk/util-dynamodb'
+import { type TransactionCanceledException, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb'
+import { isAws } from '../aws/sdk.ts'
 import { type PlatformError, platformError, storeContentionError } from '../error.ts'
+import { decode } from './expression.ts'
 import { client, callStore, type Item, backOff, type WriteItem, query, type Range, remove } from './table.ts'
 
 /** `item` is the existing item, if any. */
@@ -57,22 +57,25 @@ async function send(
 ): Promise<ConditionFailure | undefined | Collision> {
   try {
     const TransactItems = writes.map(({ write }) => write)
-    await client.send(new TransactWriteCommand({ TransactItems, ClientRequestToken }))
+    await client.send(new TransactWriteItemsCommand({ TransactItems, ClientRequestToken }))
     return undefined
   } catch (error) {
     // An earlier attempt of the same request is still running.
-    if (error instanceof TransactionInProgressException) return 'collided when repeated'
-    if (!(error instanceof TransactionCanceledException)) throw error
+    if (isAws(error, 'TransactionInProgressException')) return 'collided when repeated'
+    if (!isCancelled(error)) throw error
     const reasons = error.CancellationReasons ?? []
     const index = reasons.findIndex((reason) => reason.Code === 'ConditionalCheckFailed')
     const item = reasons[index]?.Item
-    if (index >= 0) return { index, item: item && unmarshall(item) }
+    if (index >= 0) return { index, item: item && decode(item) }
     const hasAny = (codes: readonly string[]) => reasons.some(({ Code = '' }) => codes.includes(Code))
     if (!hasAny(['TransactionConflict', ...throttledCodes])) throw error
     if ((error.$metadata.attempts ?? 1) > 1) return 'collided when repeated'
     return hasAny(throttledCodes) ? 'throttled' : 'collided'
   }
 }
+
+const isCancelled = (error: unknown): error is TransactionCanceledException =>
+  isAws(error, 'TransactionCanceledException')
 
 const throttledCodes = ['ThrottlingError', 'ProvisionedThroughputExceeded']
 

@@ -1,8 +1,6 @@
-import { SQSClient } from '@aws-sdk/client-sqs'
 import { type Task, tasks } from '@platform/contract/task'
 import * as z from 'zod'
-import { clientSettings } from '../emulators/http/environment.ts'
-import { transportOver } from '../emulators/port.ts'
+import { callOver } from '../emulators/port.ts'
 import type { RunningEmulators } from '../emulators/start.ts'
 import { visibilityTimeoutSeconds } from '../function-limits.ts'
 import type { FunctionPool } from '../functions/pool.ts'
@@ -39,12 +37,11 @@ const BatchResponse = z
   .transform((response) => response ?? null)
 
 export function startConsumers({ emulators, queues, functionNames, invoke, log }: ConsumerOptions): Consumers {
-  const transport = transportOver(emulators.connect(), 'none')
-  const client = new SQSClient({ ...clientSettings(emulators.sqsUrl, emulators.accessKeyId), ...transport })
+  const call = callOver(emulators.connect(), 'none')
   const consumedQueues = [...queues].filter(([name]) => functionNames.includes(`queue/${name}`))
   const pollers = consumedQueues.map(([name, queue]) =>
     startQueuePoller({
-      client,
+      call,
       queueUrl: queue.url,
       queueArn: queue.arn,
       ...batchingOf(name),
@@ -56,7 +53,6 @@ export function startConsumers({ emulators, queues, functionNames, invoke, log }
   return {
     stop: async () => {
       await Promise.all(pollers.map((poller) => poller.stop()))
-      client.destroy()
     },
   }
 }

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { DeleteMessageBatchCommand, type Message, ReceiveMessageCommand, type SQSClient } from '@aws-sdk/client-sqs'
+import type { DeleteMessageBatchCommandOutput, Message } from '@aws-sdk/client-sqs'
+import type { CallOperation } from '../emulators/port.ts'
 
 export type PollerLog = (message: string, details: Record<string, unknown>) => void
 
 export interface PolledQueue {
-  client: SQSClient
+  call: CallOperation
   queueUrl: string
   visibilityTimeoutSeconds: number
   log: PollerLog
@@ -23,21 +24,21 @@ export type Receive = (count: number) => Promise<Message[]>
 
 /** The returned function never rejects: it logs an error, and waits before it returns an empty list. */
 export function createMessageReceiver(
-  { client, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
+  { call, queueUrl, visibilityTimeoutSeconds, log }: PolledQueue,
   stopSignal: AbortSignal,
 ): Receive {
   let consecutiveErrorCount = 0
   return async (count) => {
-    const command = new ReceiveMessageCommand({
+    const input = {
       QueueUrl: queueUrl,
       MaxNumberOfMessages: count,
       WaitTimeSeconds: maxWaitSeconds,
       VisibilityTimeout: visibilityTimeoutSeconds,
       MessageAttributeNames: ['All'],
       MessageSystemAttributeNames: ['All'],
-    })
+    }
     try {
-      const { Messages: messages = [] } = await client.send(command, { abortSignal: stopSignal })
+      const { Messages: messages = [] } = await call('AmazonSQS.ReceiveMessage', input, stopSignal)
       consecutiveErrorCount = 0
       return messages
     } catch (error) {
@@ -52,7 +53,7 @@ export function createMessageReceiver(
 
 /** Logs failures. SQS delivers a message again if it was not deleted. */
 export async function deleteMessages(
-  { client, queueUrl, log }: PolledQueue,
+  { call, queueUrl, log }: PolledQueue,
   messages: readonly Message[],
 ): Promise<void> {
   for (let start = 0; start < messages.length; start += maxMessagesPerCall) {
@@ -61,7 +62,8 @@ export async function deleteMessages(
       ReceiptHandle,
     }))
     try {
-      const output = await client.send(new DeleteMessageBatchCommand({ QueueUrl: queueUrl, Entries: entries }))
+      const input = { QueueUrl: queueUrl, Entries: entries }
+      const output: DeleteMessageBatchCommandOutput = await call('AmazonSQS.DeleteMessageBatch', input)
       if (output.Failed?.length) log('failed to delete messages', { queueUrl, failed: output.Failed })
     } catch (error) {
       log('failed to delete messages', { queueUrl, error })

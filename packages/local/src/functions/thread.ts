@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import { setAwsTransport } from '@platform/core/aws/sdk'
 import { isCounted } from '@platform/core/updates/counted-error'
-import { transportOver } from '../emulators/port.ts'
+import { callOver, transportOver } from '../emulators/port.ts'
 import { type LambdaContext, lambdaContext } from './context.ts'
 import {
   type ThreadResponse,
@@ -19,7 +19,7 @@ import {
 type Handler = (event: unknown, context: LambdaContext) => unknown
 
 const { functionsDir, suffix, emulatorPort } = FunctionThreadData.parse(workerData)
-if (emulatorPort !== undefined) setAwsTransport(transportOver(emulatorPort))
+if (emulatorPort !== undefined) setAwsTransport(transportOver(callOver(emulatorPort)))
 const port = parentPort
 if (port === null) throw new Error('This file runs as a worker thread only.')
 
