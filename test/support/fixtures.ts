@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { argon2Sync, createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { permissionsOf, type Role } from '@platform/contract/permission'
 import { bootstrap } from '@platform/core/platform/bootstrap'
 import { type Caller, type RelayCaller } from '@platform/core/caller'
@@ -6,7 +6,7 @@ import { now, nowSeconds, shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
-import { create } from '@platform/core/db/table'
+import { create, patch } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { enroll } from '@platform/core/relays/enrollment'
 import { readSecret } from '@platform/core/aws/secrets'
@@ -114,10 +114,20 @@ export async function signInUser(username: string, secret = password) {
   return { id: caller.userId, username, credentials, caller, accessToken, refreshToken }
 }
 
+const nonce = Buffer.alloc(16)
+const tag = argon2Sync('argon2id', { message: password, nonce, parallelism: 1, tagLength: 32, memory: 8, passes: 1 })
+/** The hash of `password` with low cost, because many tests sign in. The stored form contains the cost. */
+const passwordHash = ['argon2id', 8, 1, 1, nonce.toString('base64url'), tag.toString('base64url')].join('$')
+
+async function signInNewUser(username: string): Promise<SignedInUser> {
+  await transact([patch(keys.username(username), { set: { passwordHash } })])
+  return signInUser(username)
+}
+
 export async function setUpPlatform(): Promise<SignedInUser> {
   await bootstrapPlatform()
   await complete({ ...administrator, initialAdminToken: await adminToken() })
-  return signInUser(administrator.adminUsername)
+  return signInNewUser(administrator.adminUsername)
 }
 
 export const userRequest = (roles: Role[] = ['Operator'], username = `u-${randomUUID()}`) => ({
@@ -129,13 +139,13 @@ export const userRequest = (roles: Role[] = ['Operator'], username = `u-${random
 
 export async function createColleague(caller: Caller, ...roles: Role[]): Promise<SignedInUser> {
   const { username } = await UserAdmin.create(caller, userRequest(roles))
-  return signInUser(username)
+  return signInNewUser(username)
 }
 
 export async function createTenantAdministrator(platform: Caller): Promise<SignedInUser> {
   const { id: organisationId } = await Organisation.create(platform, { name: `Tenant ${randomUUID()}` })
   const { username } = await UserAdmin.create(platform, { ...userRequest(['OrgAdmin']), organisationId })
-  return signInUser(username)
+  return signInNewUser(username)
 }
 
 export async function bearer(roles: [string], organisationId = newId('org')): Promise<{ authorization: string }> {
