@@ -1,6 +1,6 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
-import { build, type BuildOptions, type BuildResult, type Metafile, type Plugin } from 'esbuild'
+import { type BuildOptions, type BuildResult, context, type Plugin } from 'esbuild'
 import { requireBuiltins } from './bundle-builtins.ts'
 import { plugins } from './bundle-plugins.ts'
 import { root } from './source.ts'
@@ -51,46 +51,44 @@ export async function bundle(name: string): Promise<Bundle & { path: string }> {
 }
 
 /**
- * Bundles functions in memory and returns them by name. Functions with lazily loaded code are bundled one by one, so
- * that the code of other functions does not affect their chunks. The code reports `version`, or by default the version
- * of the package. The plugins `changes` run first: tests use them to build releases that fail.
+ * Bundles functions in memory and returns them by name. Each function has a build of its own, so that the code of other
+ * functions does not affect its chunks. The code reports `version`, or by default the version of the package. The
+ * plugins `changes` run first: tests use them to build releases that fail.
  */
 export async function bundleAll(
   names: readonly string[],
   version: string | undefined,
   changes: readonly Plugin[] = [],
 ): Promise<Map<string, Bundle>> {
+  let name = ''
+  const entry: Plugin = {
+    name: 'entry',
+    setup: (builder) => builder.onResolve({ filter: /^function$/ }, () => ({ path: `${root}functions/${name}.ts` })),
+  }
   const options = {
     ...settings,
-    plugins: [...changes, ...plugins()],
+    entryPoints: [{ in: 'function', out: 'index' }],
+    plugins: [entry, ...changes, ...plugins()],
     ...(version !== undefined && { define: { releasedVersion: JSON.stringify(version) } }),
   }
-  const entryPoints = names.map((name) => ({ in: `functions/${name}.ts`, out: name }))
-  const combinedBuild = await build({ ...options, entryPoints })
-  const bundles = names.map(async (name) => {
-    if (!hasDynamicImports(combinedBuild.metafile, name)) return [name, bundleOf(combinedBuild, `${name}.mjs`)] as const
-    const entry = { in: `functions/${name}.ts`, out: 'index' }
-    return [name, bundleOf(await build({ ...options, splitting: true, entryPoints: [entry] }), entryFile)] as const
-  })
-  return new Map(await Promise.all(bundles))
+  await using contexts = new AsyncDisposableStack()
+  // The builds of a context parse each file once.
+  const contextOf = async (splitting: boolean) =>
+    contexts.adopt(await context({ ...options, splitting }), (each) => each.dispose())
+  const [split, whole] = await Promise.all([contextOf(true), contextOf(false)])
+  const bundles = new Map<string, Bundle>()
+  for (name of names) {
+    const bundle = bundleOf(await split.rebuild())
+    // Without lazily loaded code, one file loads faster than several.
+    const isLazy = bundle.files.size > bundle.initial.length
+    bundles.set(name, isLazy ? bundle : bundleOf(await whole.rebuild()))
+  }
+  return bundles
 }
 
-/** Whether a function has dynamic imports of code that is bundled. */
-function hasDynamicImports({ inputs, outputs }: Metafile, name: string): boolean {
-  const { inputs: bundled = {} } = outputs[`${outdir}/${name}.mjs`] ?? {}
-  return Object.entries(bundled).some(
-    ([path, { bytesInOutput }]) =>
-      bytesInOutput > 0 &&
-      inputs[path]?.imports.some(
-        ({ kind, external, path: target }) =>
-          kind === 'dynamic-import' && !external && (bundled[target]?.bytesInOutput ?? 0) > 0,
-      ),
-  )
-}
-
-/** Returns the files of a build that one program can load, and their sources. */
-function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, program: string): Bundle {
-  const entry = `${outdir}/${program}`
+/** Returns the files that a function can load, and their sources. */
+function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>): Bundle {
+  const entry = `${outdir}/${entryFile}`
   const { outputs } = metafile
   const reached = reachableFrom(entry, (path) => (outputs[path]?.imports ?? []).filter(({ external }) => !external))
   const initial = reachableFrom(entry, (path) =>
@@ -98,7 +96,6 @@ function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, progr
   )
   const texts = new Map(outputFiles.map(({ path, text }) => [relative(root, path), text]))
   const contentOf = (path: string) => Buffer.from(requireBuiltins(texts.get(path) ?? ''))
-  const nameOf = (path: string) => (path === entry ? entryFile : basename(path))
   const sources = new Map<string, number>()
   for (const path of initial) {
     for (const [source, { bytesInOutput }] of Object.entries(outputs[path]?.inputs ?? {})) {
@@ -106,8 +103,8 @@ function bundleOf({ outputFiles, metafile }: BuildResult<typeof settings>, progr
     }
   }
   return {
-    files: new Map([...reached].map((path) => [nameOf(path), contentOf(path)])),
-    initial: [...initial].map(nameOf),
+    files: new Map([...reached].map((path) => [basename(path), contentOf(path)])),
+    initial: [...initial].map((path) => basename(path)),
     sources,
   }
 }
