@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { expectStatus } from '../conformance/support/answer.ts'
 import { connect, type Platform } from '../conformance/support/platform.ts'
 import packageFile from '../../package.json' with { type: 'json' }
-import { isLong } from './long.ts'
+import { shortTestSettings } from './long.ts'
 import { Program } from './program.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 import { waitFor } from './wait-for.ts'
@@ -18,9 +18,6 @@ const shell = promisify(execFile)
 export const ownEnvironment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(PLAT|AWS)_/.test(name)),
 )
-
-/** Short tests start one function thread instead of the default of two: each thread loads all functions. */
-const shortTestSettings = process.env['VITEST'] !== undefined && !isLong ? { PLAT_FUNCTION_THREADS: '1' } : {}
 
 export const options = { username: 'ada', password: 'correct horse battery' }
 

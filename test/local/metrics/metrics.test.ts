@@ -98,7 +98,8 @@ beforeAll(async () => {
     }`,
     'schedule/sweep': `export const handler = async () => { ${barrier.report('sweep')} }`,
   }
-  platform = resources.use(await platformIn(folder.path, sources, { PLAT_SWEEP_INTERVAL_SECONDS: '1' }))
+  const settings = { PLAT_SWEEP_INTERVAL_SECONDS: '1', PLAT_FUNCTION_THREADS: '2' }
+  platform = resources.use(await platformIn(folder.path, sources, settings))
 })
 afterAll(() => resources.disposeAsync())
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { Agent, get } from 'node:http'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { functions } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { version as checkoutVersion } from '@platform/core/lib/version'
@@ -95,6 +96,9 @@ export async function startUpdatable(sources: Record<string, string> = {}) {
 
 const paths = ['/health/live', '/api/v1/clusters', '/api/v1/sites', '/.well-known/jwks.json']
 
+/** Clients pause between requests, because they share the processor with the platform. */
+const clientPauseMs = 10
+
 export function startClients(url: string, count = 10) {
   const versions = new Set<string>()
   const results = { requests: 0, failures: [] as string[], versions: versions as ReadonlySet<string> }
@@ -112,6 +116,7 @@ export function startClients(url: string, count = 10) {
       }
       results.requests += 1
       for (const { until, resolve } of waits) if (results.requests >= until) resolve()
+      await delay(clientPauseMs)
     }
     agent.destroy()
   }

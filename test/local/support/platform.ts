@@ -6,6 +6,7 @@ import { fallback, modulePaths } from '@platform/contract/passage'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { type Platform, startPlatform } from '@platform/local/platform'
 import { parseSettings, type Settings } from '@platform/local/settings'
+import { shortTestSettings } from '../../support/long.ts'
 
 const echo = `export const handler = async (event) => ({ statusCode: 200, body: JSON.stringify({ path: event.rawPath }) })`
 const idleSource = `export const handler = async () => ({})`
@@ -35,7 +36,7 @@ export async function settingsIn(
   environment: Record<string, string> = {},
 ): Promise<Settings> {
   return {
-    ...parseSettings({ PLAT_PORT: '0', PLAT_DATA_DIR: join(folder, 'data'), ...environment }),
+    ...parseSettings({ PLAT_PORT: '0', PLAT_DATA_DIR: join(folder, 'data'), ...shortTestSettings, ...environment }),
     functionsDir: await writeFunctions(folder, sources),
   }
 }
