@@ -79,7 +79,7 @@ export const testOnOwnPlatform = base
     onCleanup(async () => {
       if (task.result?.state === 'fail') await takeScreenshot(page, `failed-${task.name}`).catch(() => undefined)
       // Ends pending requests before the next test.
-      await page.goto('about:blank')
+      await page.goto('/health/live')
       errors.expectNone()
     })
     return async (path, { allow = [], width = 1280, height = 800 } = {}) => {
