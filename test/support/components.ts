@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { inspect } from 'node:util'
+import { buildAssets } from '@platform/local/assets'
 import { stop } from 'esbuild'
 import { writeFunctions } from '../../scripts/deploy/build.ts'
+import { root } from '../../scripts/source.ts'
 import { installComponents } from '../simulator/graph/components.ts'
 import { type Graph } from '../simulator/graph/graph.ts'
 import { deployedFunctions } from './build-cache.ts'
@@ -21,19 +23,22 @@ const urlVariable = 'PLAT_TEST_DEPLOYMENT'
 export async function setup(): Promise<() => Promise<void>> {
   await using parts = new AsyncDisposableStack()
   const folder = parts.use(await temporaryFolder())
-  const reply = build(join(folder.path, 'functions')).then(
+  const assets = buildAssets(join(root, 'dist'))
+  const reply = build(assets, join(folder.path, 'functions')).then(
     (deployment) => ({ status: 200, body: JSON.stringify(deployment) }),
     (error: unknown) => ({ status: 500, body: inspect(error) }),
   )
   parts.defer(async () => void (await reply))
   const server = parts.use(await startServer(() => reply))
   process.env[urlVariable] = server.url
+  // Platforms that start at the same time would each build the assets.
+  await assets
   const keptParts = parts.move()
   return () => keptParts.disposeAsync()
 }
 
-async function build(functionsDir: string): Promise<Deployment> {
-  const builtFunctions = deployedFunctions()
+async function build(assets: Promise<void>, functionsDir: string): Promise<Deployment> {
+  const builtFunctions = assets.then(deployedFunctions)
   const graphs = installComponents().then(() => Promise.all([graphOf('dev'), graphOf('production')]))
   const [functions, [dev, production]] = await Promise.all([builtFunctions, graphs])
   // Otherwise the esbuild service keeps its memory until this process exits.
