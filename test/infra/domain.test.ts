@@ -47,7 +47,7 @@ test('a front serves the domain, and the gateway answers only to the front at a 
   const [stage] = inputsOf(graph, 'aws:apigatewayv2/stage:Stage')
   expect(stage.defaultRouteSettings).toMatchObject({ throttlingBurstLimit: 2500, throttlingRateLimit: 2500 })
   const [budget] = inputsOf(graph, 'aws:budgets/budget:Budget')
-  expect(budget).toMatchObject({ name: 'platform-dev-use1', limitAmount: '50', timeUnit: 'MONTHLY' })
+  expect(budget).toMatchObject({ name: 'platform-production-use1', limitAmount: '50', timeUnit: 'MONTHLY' })
 })
 
 test.runIf(isLong)(

@@ -32,7 +32,7 @@ test.runIf(isLong)('sign-in, relays and health have concurrency of their own if 
       reserved === undefined ? [] : [`${name} ${reserved}`],
     )
   expect(reservations(production)).toEqual([])
-  const expected = ['platform-dev-fn-auth 100', 'platform-dev-fn-health 10', 'platform-dev-fn-relay 300']
+  const expected = ['auth 100', 'health 10', 'relay 300'].map((each) => `platform-production-fn-${each}`)
   expect(reservations(await fullGraph()).toSorted(byText)).toEqual(expected)
   for (const unreserved of [10, 100, 499]) expect(reservedConcurrencyOf('relay', unreserved)).toBeUndefined()
   for (const unreserved of [500, 1000]) {

@@ -20,7 +20,7 @@ export const consumers = Object.entries<Task>(tasks).flatMap(([name, { trigger, 
 )
 
 export const fullGraph = () =>
-  graphOf('dev', {
+  graphOf('production', {
     PLAT_DOMAIN: 'platform.example.com',
     PLAT_ALARM_EMAIL: 'alarms@example.com',
     PLAT_MONITORING: 'full',
