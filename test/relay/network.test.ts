@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { missingPrograms } from '../support/installed-programs.ts'
 import { listen } from '../support/http-server.ts'
+import { bundlePlat } from '../support/plat-bundle.ts'
 import { Program } from '../support/program.ts'
 import { createCertificates } from '../support/slapd.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -88,8 +89,8 @@ test.skipIf(!canIsolate || skipReason !== '')(
     await using listening = await listen(server, network.host)
     await using proxy = startProxy(folder.path, listening.url)
     await proxy.writes(/Accepting connections/)
+    const mainFile = await bundlePlat()
     const runPlat = async (HTTPS_PROXY: string) => {
-      const mainFile = join(process.cwd(), 'packages/cli/src/main.ts')
       const args = ['netns', 'exec', network.name, process.execPath, mainFile, 'cluster', 'list']
       const extra = { NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem'), PLAT_TOKEN: 'token', HOME: folder.path }
       const PLAT_SERVER = listening.url.replace('http:', 'https:')
