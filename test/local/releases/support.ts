@@ -67,7 +67,9 @@ export const targetOf = ({ updateSupervisor }: { updateSupervisor: { url: string
 
 export async function startUpdatable(sources: Record<string, string> = {}) {
   const folder = await temporaryFolder()
-  const platform = await platformIn(folder.path, { ...checkoutSources, ...sources })
+  // Updates replace the code of several threads.
+  const settings = { PLAT_FUNCTION_THREADS: '2' }
+  const platform = await platformIn(folder.path, { ...checkoutSources, ...sources }, settings)
   const dataDir = join(folder.path, 'data')
   const target = targetOf(platform)
   return {
