@@ -172,6 +172,7 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'a change with one webhook': { storeCalls: 22, writeUnits: 52, messages: 2 },
   'a single job': { storeCalls: 17, writeUnits: 33, messages: 3 },
   'GET job': reads(1),
-  'a job of a batch': { storeCalls: 11, writeUnits: 19, messages: 3 },
-  'a job of a batch, longer than two seconds': { storeCalls: 12, writeUnits: 23, messages: 4 },
+  // The number of changes that are recorded together depends on the speed of the machine.
+  'a job of a batch': { storeCalls: 14, writeUnits: 20, messages: 3 },
+  'a job of a batch, longer than two seconds': { storeCalls: 14, writeUnits: 24, messages: 4 },
 }
