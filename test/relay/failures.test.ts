@@ -316,7 +316,7 @@ test.for(['identity.json', 'TOKEN.key.pem', 'journal.jsonl'])(
     const path = join(stage.stateFolder, name.replace('TOKEN', stage.token.split('.')[0]!))
     writeFileSync(path, 'damaged\n\n'.repeat(3))
     const relay = stage.startRelay()
-    expect(await relay.exitCode).toBe(5)
+    expect(await relay.exitCode).toBe(6)
     await relay.writes(new RegExp(`${path} is damaged.* enroll again with another --state-dir`, 'i'))
   },
 )

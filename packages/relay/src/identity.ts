@@ -43,7 +43,7 @@ function parseKey(path: string, pem: string): KeyObject {
 }
 
 function damagedError(path: string): FatalError {
-  return new FatalError('stateInUse', `${path} is damaged. Restore it, or enroll again with another --state-dir.`)
+  return new FatalError('stateUnusable', `${path} is damaged. Restore it, or enroll again with another --state-dir.`)
 }
 
 /** Returns the stored identity; undefined before the enrollment. Throws `FatalError` if the file is damaged. */

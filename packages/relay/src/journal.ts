@@ -101,7 +101,7 @@ function readRecords(path: string): JournalRecord[] {
   // A power loss can damage only the last record, and the step that it announces was not taken.
   if (damagedIndex !== -1 && damagedIndex < records.length - 1) {
     throw new FatalError(
-      'stateInUse',
+      'stateUnusable',
       `${path} is damaged in line ${damagedIndex + 1}. Enroll again with another --state-dir.`,
     )
   }
