@@ -23,9 +23,8 @@ export const confirm: Confirm = async (user, item, grant, origin) => {
     // The platform's own store or secrets are unavailable.
     if (error instanceof PlatformError) log('warn', 'A user was not checked', { error: String(error) })
     else {
-      const { problem, detail } = isDirectory
-        ? { problem: 'unreachable' as const, detail: (await import('./ldap/test.ts')).describeProblem(error, signal) }
-        : (await import('./oidc/errors.ts')).failureOf(error, signal)
+      const { failureOf } = await (isDirectory ? import('./ldap/test.ts') : import('./oidc/errors.ts'))
+      const { problem, detail } = failureOf(error, signal)
       await reportFailure(provider, problem, `A signed-in user could not be checked. ${detail}`, origin, error)
     }
     return { status: 'unknown' }

@@ -440,14 +440,18 @@ describe.skipIf(skipReason !== '')(`LDAP providers${skipReason}`, () => {
     ['an unknown service account', { bindDn: `cn=unknown,${suffix}` }, {}, 'bind'],
     ['an unknown search base', { userSearchBase: `ou=nowhere,${suffix}` }, {}, 'search'],
     ['an invalid search base', { userSearchBase: 'nonsense' }, {}, 'search'],
-  ])('reports %s to administrators as an unreachable directory', async (_, overrides, secret, failedCheck) => {
+  ])('reports %s to administrators', async (_, overrides, secret, failedCheck) => {
     const settings = { ...overrides, ...(overrides.caCertificate === 'other' && { caCertificate: acme.otherCa }) }
     const idp = await directory(settings, secret)
     expect(await signInError('ada')).toBe('invalid_credentials')
     expect(canary.connections).toHaveLength(0)
-    expect(parseFailures((await findProvider(idp.id))?.failures)).toMatchObject({
-      unreachable: { detail: expect.stringMatching(/^(The|Its) .+\.$/) },
-    })
+    const isAnswered = ['bind', 'search'].includes(failedCheck)
+    const failures = parseFailures((await findProvider(idp.id))?.failures)
+    expect(Object.keys(failures)).toEqual([isAnswered ? 'answer_invalid' : 'unreachable'])
+    const [detail] = Object.values(failures).map((failure) => failure.detail)
+    expect(detail).toMatch(
+      failedCheck === 'bind' ? /^The directory rejects the service account\. Check / : /^The .+\.$/,
+    )
 
     const checks = await testLdap(idp, { bindPassword: secret.bindPassword ?? serviceAccount.bindPassword })
     expect(checks.at(-1)).toMatchObject({ name: failedCheck, ok: false, message: expect.stringMatching(/^[A-Z].+\.$/) })

@@ -1,5 +1,5 @@
 import { type Credentials } from '@platform/contract/auth'
-import { Client, type Entry, EqualityFilter, ResultCodeError } from 'ldapts'
+import { Client, type Entry, EqualityFilter, InvalidCredentialsError, ResultCodeError } from 'ldapts'
 import { fold } from '../../db/keys.ts'
 import { secretOf } from '../provider.ts'
 import { type ExternalIdentity, type ProviderRecord, type ProviderSecret, type ProviderSettings } from '../record.ts'
@@ -77,7 +77,7 @@ export async function bindService(
   { bindDn = '' }: ProviderSettings,
   { bindPassword = '' }: ProviderSecret,
 ) {
-  if (bindDn === '' || isBlank(bindPassword)) throw new Error('The provider has no service account.')
+  if (bindDn === '' || isBlank(bindPassword)) throw new InvalidCredentialsError('The provider has no service account.')
   await client.bind(bindDn, bindPassword)
 }
 

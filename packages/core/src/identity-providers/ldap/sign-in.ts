@@ -8,7 +8,7 @@ import { PlatformError, platformError } from '../../error.ts'
 import { reportFailure } from '../provider-failure.ts'
 import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
 import { authenticate, type Lookup } from './ldap.ts'
-import { describeProblem } from './test.ts'
+import { failureOf } from './test.ts'
 
 /** The total time limit. Each directory may use an equal share of the time that is left, but at least `minShareMs`. */
 const timeoutMs = 6000
@@ -72,7 +72,8 @@ const findMatch = (
       } catch (error) {
         // The platform's own store or secrets are unavailable.
         if (error instanceof PlatformError) throw error
-        await reportFailure(provider, 'unreachable', describeProblem(error, signal), origin, error)
+        const { problem, detail } = failureOf(error, signal)
+        await reportFailure(provider, problem, detail, origin, error)
       }
     }
     return undefined

@@ -5,7 +5,8 @@ import { hasMatchingRule } from './groups.ts'
 import { bindService, clientOn } from './ldap.ts'
 import { LdapMessages } from './wire.ts'
 import { toOutboundError, OutboundError, type OutboundErrorKind } from '../../outbound/outbound.ts'
-import { type Client, ResultCodeError } from 'ldapts'
+import type { ProviderProblem } from '@platform/contract/identity'
+import { type Client, InvalidCredentialsError, ResultCodeError } from 'ldapts'
 
 export interface LdapCheck {
   name: string
@@ -23,6 +24,8 @@ const errorMessages: Readonly<Record<OutboundErrorKind, string>> = {
   connection_failed: 'The directory does not respond, or its response is not LDAP.',
   timed_out: 'The directory did not respond in time.',
 }
+
+const accountRejected = 'The directory rejects the service account. Check bindDn and bindPassword.'
 
 /** Checks the steps of a sign-in that need no user, up to the first failure. Messages disclose no response content. */
 export async function testLdap(
@@ -55,8 +58,7 @@ export async function testLdap(
       upgradeToTls(socket, settings),
     )
     const { client } = cleanup.use(clientOn(new LdapMessages(tlsSocket)))
-    const bindFailure = 'The directory rejects the service account. Check bindDn and bindPassword.'
-    await step('bind', 'The service account can sign in.', bindFailure, () => bindService(client, settings, secret))
+    await step('bind', 'The service account can sign in.', accountRejected, () => bindService(client, settings, secret))
     const searchFailure = 'The service account cannot read userSearchBase.'
     await step('search', 'The search base of users exists.', searchFailure, () =>
       requireEntry(client, settings.userSearchBase ?? ''),
@@ -83,11 +85,13 @@ async function requireEntry(client: Client, dn: string): Promise<void> {
   if (searchEntries.length === 0) throw new MalformedResponse('no entry')
 }
 
-/** Describes the error to administrators, without content of responses. */
-export const describeProblem = (error: unknown, signal: AbortSignal): string =>
-  error instanceof ResultCodeError
-    ? `The directory returned the result code ${error.code} (${error.name}).`
-    : messageOf(error, signal, '')
+/** Describes the error of a sign-in to administrators, without content of responses. */
+export function failureOf(error: unknown, signal: AbortSignal): { problem: ProviderProblem; detail: string } {
+  if (!(error instanceof ResultCodeError)) return { problem: 'unreachable', detail: messageOf(error, signal, '') }
+  const isRejected = error instanceof InvalidCredentialsError
+  const codeMessage = `The directory returned the result code ${error.code} (${error.name}).`
+  return { problem: 'answer_invalid', detail: isRejected ? accountRejected : codeMessage }
+}
 
 function messageOf(error: unknown, signal: AbortSignal, failureMessage: string): string {
   if (signal.aborted) return errorMessages.timed_out
