@@ -53,7 +53,7 @@ export async function bundle(name: string): Promise<Bundle & { path: string }> {
 /**
  * Bundles functions in memory and returns them by name. Each function has a build of its own, so that the code of other
  * functions does not affect its chunks. The code reports `version`, or by default the version of the package. The
- * plugins `changes` run first: tests use them to build releases that fail.
+ * plugins `changes` run before those of the platform: tests use them to build releases that fail.
  */
 export async function bundleAll(
   names: readonly string[],

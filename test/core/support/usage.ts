@@ -17,6 +17,7 @@ interface Capacity {
   CapacityUnits?: number
 }
 
+/** Each call of core has an input of its own. */
 const countedInputs = new WeakSet<object>()
 const { call } = emulators
 

@@ -11,6 +11,7 @@ import type { StagedRelease } from '@platform/worker/updates/target/port'
 import { zipSync } from 'fflate'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { platformIn } from '../support/platform.ts'
+import { isLong } from '../../support/long.ts'
 
 const functionNames = [...Object.keys(functions), modulePaths.function, fallback.function]
 const names = [...functionNames, 'bootstrap', 'queue/batches', 'queue/webhooks', 'schedule/sweep']
@@ -98,8 +99,8 @@ export async function startUpdatable(sources: Record<string, string> = {}) {
 
 const paths = ['/health/live', '/api/v1/clusters', '/api/v1/sites', '/.well-known/jwks.json']
 
-/** Clients pause between requests, because they share the processor with the platform. */
-const clientPauseMs = 10
+/** In short runs, clients pause between requests, because they share the processor with the platform. */
+const clientPauseMs = isLong ? 0 : 10
 
 export function startClients(url: string, count = 10) {
   const versions = new Set<string>()

@@ -15,7 +15,8 @@ const servers: Record<string, () => Promise<unknown>> = {
     const { startPlatform } = await import('@platform/local/platform')
     const { parseSettings } = await import('@platform/local/settings')
     const { stopOnSignals } = await import('@platform/local/signals')
-    const settings = parseSettings({ PLAT_PORT: '0', PLAT_REGISTRY_PORT: '0', PLAT_FUNCTION_THREADS: '1' })
+    const { shortTestSettings } = await import('../../support/long.ts')
+    const settings = parseSettings({ PLAT_PORT: '0', PLAT_REGISTRY_PORT: '0', ...shortTestSettings })
     const starting = startPlatform({ ...settings, dataDir, functionsDir })
     stopOnSignals(async () => (await starting).stop())
     const { url, updateSupervisor } = await starting

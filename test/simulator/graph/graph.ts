@@ -40,7 +40,7 @@ export async function graphOf(stage: string, environment: Record<string, string>
   await installComponents()
   const env = { ...process.env, ...environment, NODE_NO_WARNINGS: '1' }
   await using folder = await temporaryFolder()
-  // Pulumi records the stack of each promise.
+  // Pulumi records the stack of each promise, which takes a fifth of the time with the default limit.
   const args = ['--stack-trace-limit=1', program, stage, folder.path]
   const { stdout } = await run(process.execPath, args, { env, maxBuffer: 256 * 1024 * 1024 })
   return Graph.parse(JSON.parse(stdout))

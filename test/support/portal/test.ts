@@ -78,7 +78,7 @@ export const testOnOwnPlatform = base
     const errors = errorsOf(page)
     onCleanup(async () => {
       if (task.result?.state === 'fail') await takeScreenshot(page, `failed-${task.name}`).catch(() => undefined)
-      // Ends pending requests before the next test.
+      // Ends pending requests before the next test. A page of the same origin keeps the renderer process.
       await page.goto('/health/live')
       errors.expectNone()
     })

@@ -7,9 +7,10 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager'
 import { platformError } from '../error.ts'
-import { awsSettings, isAws, withTransport } from './sdk.ts'
+import { awsTimeouts, isAws, withTransport } from './sdk.ts'
 
-const client = withTransport(new SecretsManagerClient(awsSettings))
+/** Without `cacheMiddleware`, because the SDK would keep the first secret in memory. */
+const client = withTransport(new SecretsManagerClient({ requestHandler: awsTimeouts }))
 
 export async function readSecret(name: string): Promise<string | undefined> {
   try {

@@ -165,11 +165,12 @@ export async function count(range: Range): Promise<number> {
   if (isEmpty(range)) return 0
   const request = { ...queryInput(range), Select: 'COUNT' as const }
   let total = 0
+  let { ExclusiveStartKey } = request
   do {
-    const response = await callStore(client.send(new QueryCommand(request)))
+    const response = await callStore(client.send(new QueryCommand({ ...request, ExclusiveStartKey })))
     total += response.Count ?? 0
-    request.ExclusiveStartKey = response.LastEvaluatedKey
-  } while (request.ExclusiveStartKey !== undefined)
+    ExclusiveStartKey = response.LastEvaluatedKey
+  } while (ExclusiveStartKey !== undefined)
   return total
 }
 
@@ -213,7 +214,7 @@ export async function update(key: Key, change: Change, condition: Condition = {}
   const request = { TableName, Key: encode(key), ...updateInput(change, condition), ReturnValues: 'ALL_NEW' as const }
   for (let attempt = 1; ; attempt++) {
     try {
-      return decode((await callStore(client.send(new UpdateItemCommand(request)))).Attributes ?? {})
+      return decode((await callStore(client.send(new UpdateItemCommand({ ...request })))).Attributes ?? {})
     } catch (error) {
       // The SDK does not retry collisions with a transaction.
       if (!isAws(error, 'TransactionConflictException')) throw error

@@ -123,14 +123,16 @@ export function callOver(port: MessagePort, timeoutMs: number | 'none' = awsTime
     const { statusCode, body } = await call(target, JSON.stringify(input, binaryReplacer), signal)
     const output = binaryPattern.test(body) ? JSON.parse(body, binaryReviver) : JSON.parse(body)
     if (statusCode === 200) return output
-    const details = { name: String(output['__type']).split('#').at(-1), $metadata: { httpStatusCode: statusCode } }
-    throw Object.assign(new Error(output.message ?? output.Message), output, details)
+    const { message = output.Message, Item, CancellationReasons } = output
+    const name = String(output['__type']).split('#').at(-1)
+    const $metadata = { httpStatusCode: statusCode }
+    throw Object.assign(new Error(message), { name, Item, CancellationReasons, $metadata })
   }
 }
 
 const binaryPattern = /"(?:B|BinaryValue)":"/
 
-/** JSON represents binary values in Base64. Reads the original value, because buffers have a `toJSON` of their own. */
+/** JSON represents binary values in Base64. Sets of binary values are not supported. Reads the original value, because buffers have a `toJSON` of their own. */
 function binaryReplacer(this: Record<string, unknown>, key: string, value: unknown): unknown {
   const original = this[key]
   return original instanceof Uint8Array ? Buffer.from(original).toString('base64') : value
@@ -149,7 +151,7 @@ const serviceByClient: Readonly<Record<string, string>> = {
 
 /**
  * Performs the commands of a client with `call`. Skips the steps of the SDK, which take most of the CPU time of a
- * call, and retries as the SDK does.
+ * call. Repeats a command after the errors of the emulators after which the SDK would repeat it. Ignores abort signals.
  */
 export const transportOver =
   (call: CallOperation): AwsTransport =>
@@ -164,7 +166,7 @@ export const transportOver =
               return { output: await call(target, input), response: {} }
             } catch (error) {
               if (!(error instanceof Error)) throw error
-              if (attempts === maxAttempts || !isRetryable(error))
+              if (attempts >= maxAttempts || !isRetryable(error))
                 throw Object.assign(error, { $metadata: { attempts } })
               await delay(Math.random() * maxRetryDelayMs(attempts))
             }

@@ -14,7 +14,7 @@ export const EmulatorUrls = z.object({ dynamoDbUrl: z.string(), sqsUrl: z.string
 
 /** DynamoDB, SQS and Secrets Manager run on their own thread, so that a busy store does not block the gateway. */
 export interface RunningEmulators extends EmulatorAddresses {
-  /** Returns a port for `transportOver`, for one thread. */
+  /** Returns a port for `callOver`, for one thread. */
   connect: () => MessagePort
   close: () => Promise<void>
 }

@@ -12,7 +12,7 @@ export interface PoolOptions {
   warmUpTimeoutMs?: number
   environment: Record<string, string>
   timeoutMsOf: (functionName: string) => number
-  /** Returns a port for `transportOver` for each thread; without it, the functions use HTTP. */
+  /** Returns a port for `callOver` for each thread; without it, the functions use HTTP. */
   connect?: (() => MessagePort) | undefined
   log: Log
 }
