@@ -99,9 +99,12 @@ async function findGatewayLimit(region: string, warnings: string[]): Promise<num
   const body = JSON.stringify({ ServiceCode: 'apigateway', QuotaCode: 'L-8A5B8E43' })
   try {
     const response = await signedPost({ service: 'servicequotas', region, headers, body })
+    if (!response.ok) throw new Error(`Service Quotas responded with the status ${response.status}`)
     return Quota.parse(await response.json()).Quota.Value
-  } catch {
-    warnings.push('The quota of API Gateway is unknown: allow servicequotas:GetServiceQuota to check it.')
+  } catch (error) {
+    const problem = `The quota of API Gateway in ${region} cannot be read (${messageOf(error)}).`
+    const limit = `The stage is set to at most ${maxRequestsPerSecond} requests per second.`
+    warnings.push(`${problem} ${limit} To check the quota, allow servicequotas:GetServiceQuota.`)
     return undefined
   }
 }
