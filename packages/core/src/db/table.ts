@@ -14,7 +14,7 @@ import { awsSettings, isAws, withTransport } from '../aws/sdk.ts'
 import { config } from '../config.ts'
 import { type PlatformError, platformError, storeContentionError } from '../error.ts'
 import { jitter } from '../id.ts'
-import { chunk } from '../lib/async.ts'
+import { chunk, forEachLimit } from '../lib/async.ts'
 import {
   type Change,
   type Condition,
@@ -263,12 +263,19 @@ export const batchPut = (items: readonly Item[]): Promise<void> =>
 export const batchRemove = (keys: readonly Key[]): Promise<void> =>
   batchWrite(keys.map(({ pk, sk }) => ({ DeleteRequest: { Key: encode({ pk, sk }) } })))
 
+/** With more calls at a time, the last ones could reach the time limit on a busy machine. */
+const maxConcurrentBatchWrites = 10
+
 async function batchWrite(requests: WriteRequest[]): Promise<void> {
   let pendingRequests = requests
   for (let attempt = 0; pendingRequests.length > 0; attempt++) {
     if (attempt > 6) throw platformError('database_unavailable', { retryAfterSeconds: 2 })
     if (attempt > 0) await backOff(attempt)
-    pendingRequests = (await Promise.all(chunk(pendingRequests, 25).map(writeChunk))).flat()
+    const unprocessedRequests: WriteRequest[] = []
+    await forEachLimit(maxConcurrentBatchWrites, chunk(pendingRequests, 25), async (requestsOfCall) => {
+      unprocessedRequests.push(...(await writeChunk(requestsOfCall)))
+    })
+    pendingRequests = unprocessedRequests
   }
 }
 
