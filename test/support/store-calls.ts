@@ -45,7 +45,10 @@ export interface CallHook {
 
 const attributeTypes = new Set(['B', 'BOOL', 'L', 'M', 'N', 'NULL', 'S', 'SS'])
 const isAttribute = (value: any): boolean =>
-  typeof value === 'object' && Object.keys(value).length === 1 && attributeTypes.has(Object.keys(value)[0] ?? '')
+  typeof value === 'object' &&
+  value !== null &&
+  Object.keys(value).length === 1 &&
+  attributeTypes.has(Object.keys(value)[0] ?? '')
 
 /** Decodes all items within a request or response. */
 function decodeItems(value: any): any {

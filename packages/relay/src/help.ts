@@ -51,7 +51,7 @@ export const helpText = [
   '  3  the server rejected the enrollment token: issue a new one',
   '  4  the server revoked this relay: issue a new token to enroll again',
   '  5  the state folder is in use by another relay',
-  '  6  the state folder is damaged, or it or the folder of scripts cannot be used',
+  '  6  the state folder is damaged, or a folder of the relay cannot be used',
   '--check exits with 0, 4, or the code of the hop that fails: 10 DNS, 11 proxy, 12 connection, 13 TLS, 14 platform,',
   '15 time, 16 identity of the relay, 17 control channel.',
   'status exits with 0, with 20 if the relay is not running, and with 21 if the service is not installed.',

@@ -17,23 +17,26 @@ interface Capacity {
   CapacityUnits?: number
 }
 
-/** Each call of core has an input of its own. */
-const countedInputs = new WeakSet<object>()
+/** The client repeats calls that a busy machine answers too late. */
+const timedOutInputs = new WeakSet<object>()
 const { call } = emulators
 
 vi.spyOn(emulators, 'call').mockImplementation(async (target, input, signal) => {
   const usage = measurements.getStore()
   if (usage === undefined) return call(target, input, signal)
   const [service, operation = ''] = target.split('.')
-  // The client repeats calls that a busy machine answers too late.
-  if (!countedInputs.has(input)) {
-    countedInputs.add(input)
+  if (!timedOutInputs.delete(input)) {
     if (usage.inFlight === 0) usage.rounds++
     usage.calls.push(operation)
   }
   usage.inFlight++
   const measured = service === 'DynamoDB_20120810' ? { ...input, ReturnConsumedCapacity: 'TOTAL' } : input
-  const output = await call(target, measured, signal).finally(() => usage.inFlight--)
+  const output = await call(target, measured, signal)
+    .catch((error) => {
+      if (error.name === 'TimeoutError') timedOutInputs.add(input)
+      throw error
+    })
+    .finally(() => usage.inFlight--)
   const capacities: Capacity[] = [output.ConsumedCapacity ?? []].flat()
   const units = capacities.reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0)
   usage[/Write|Put|Update|Delete/.test(operation) ? 'writeUnits' : 'readUnits'] += units

@@ -92,7 +92,7 @@ async function enqueue(...args: Parameters<typeof trySend>): Promise<void> {
   await trySend(...args)
 }
 
-/** Each organisation or module is a message group of its own, so that a burst of one group does not delay the others. */
+/** Each organisation or module is a message group of its own, so that a burst of one does not delay the others. */
 async function trySend(
   QueueUrl: string,
   message: { organisationId: string } & Record<string, string>,

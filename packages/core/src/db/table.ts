@@ -214,7 +214,7 @@ export async function update(key: Key, change: Change, condition: Condition = {}
   const request = { TableName, Key: encode(key), ...updateInput(change, condition), ReturnValues: 'ALL_NEW' as const }
   for (let attempt = 1; ; attempt++) {
     try {
-      return decode((await callStore(client.send(new UpdateItemCommand({ ...request })))).Attributes ?? {})
+      return decode((await callStore(client.send(new UpdateItemCommand(request)))).Attributes ?? {})
     } catch (error) {
       // The SDK does not retry collisions with a transaction.
       if (!isAws(error, 'TransactionConflictException')) throw error

@@ -132,7 +132,10 @@ export function callOver(port: MessagePort, timeoutMs: number | 'none' = awsTime
 
 const binaryPattern = /"(?:B|BinaryValue)":"/
 
-/** JSON represents binary values in Base64. Sets of binary values are not supported. Reads the original value, because buffers have a `toJSON` of their own. */
+/**
+ * JSON represents binary values in Base64. Sets of binary values are not supported. Reads the original value, because
+ * buffers have a `toJSON` of their own.
+ */
 function binaryReplacer(this: Record<string, unknown>, key: string, value: unknown): unknown {
   const original = this[key]
   return original instanceof Uint8Array ? Buffer.from(original).toString('base64') : value

@@ -78,7 +78,7 @@ export function unitText({ node, runAs, slots, name, nodesFile, factsFolder, all
     `ExecStart=${[...command, ...options].map(quoteWord).join(' ')}`,
     'Restart=on-failure',
     'RestartSec=5',
-    '# Do not restart after an invalid option, a rejected token or a revocation.',
+    '# Do not restart after an invalid option, a rejected token, a revocation or a problem of the state folder.',
     'RestartPreventExitStatus=2 3 4 6',
     '# Signal only the relay; it stops its scripts and reports them as interrupted.',
     'KillMode=mixed',
