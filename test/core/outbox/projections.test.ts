@@ -1,3 +1,4 @@
+import { SQSClient } from '@aws-sdk/client-sqs'
 import * as Audit from '@platform/core/audit/audit'
 import { projections } from '@platform/core/background/projections'
 import { sweep } from '@platform/core/background/sweep'
@@ -14,11 +15,11 @@ import { chunk } from '@platform/core/lib/async'
 import * as Notification from '@platform/core/notifications/notification'
 import { transitionOf } from '@platform/core/outbox/record'
 import { type Projection, runProjections } from '@platform/core/outbox/run-projections'
-import { describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { handler as consumeEvents } from '../../../functions/queue/events.ts'
 import { now, shiftClock } from '@platform/core/clock'
 import { advanceClock } from '../../support/clock.ts'
-import { receiveMessages } from '../support/messages.ts'
+import { delaysOfMessages, receiveMessages } from '../support/messages.ts'
 import { expectError, newCaller } from '../../support/fixtures.ts'
 import { captureLog } from '../../support/log.ts'
 import { onStoreCall } from '../../support/store-calls.ts'
@@ -280,6 +281,49 @@ test('the sweep finds records without a message by the check of their outbox, wh
   expect(await check()).toBeUndefined()
   await commitEffects(caller, auditEffect('test.change'))
   expect(await check()).toBeDefined()
+})
+
+describe('messages about an organisation', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
+  afterEach(() => void vi.useRealTimers())
+
+  /** Returns a function that makes changes, and returns the delays of their messages. */
+  async function newOrganisation() {
+    const caller = await newCaller()
+    advanceClock(1000)
+    return (count: number) =>
+      delaysOfMessages(config.PLAT_QUEUE_EVENTS, async () => {
+        for (let done = 0; done < count; done++) await commitEffects(caller, auditEffect('test.change'))
+      })
+  }
+
+  test('are delayed after three in a second, and later changes share a delayed message', async () => {
+    const [change, changeOther] = [await newOrganisation(), await newOrganisation()]
+    expect(await change(6)).toEqual([0, 0, 0, 1])
+    expect(await changeOther(1)).toEqual([0])
+    advanceClock(900)
+    expect(await change(2)).toEqual([1])
+    advanceClock(100)
+    expect(await change(1)).toEqual([0])
+  })
+
+  test.each([
+    ['the clock was set back', -5000],
+    ['the process was paused', 5000],
+  ])('do not rely on an earlier one if %s', async (_, ms) => {
+    const change = await newOrganisation()
+    expect(await change(5)).toEqual([0, 0, 0, 1])
+    vi.setSystemTime(Date.now() + ms)
+    expect(await change(2)).toEqual([1])
+  })
+
+  test('do not rely on an earlier one that could not be sent', async () => {
+    const change = await newOrganisation()
+    await change(3)
+    const send = vi.spyOn(SQSClient.prototype, 'send').mockRejectedValue(new Error('The queue is unavailable.'))
+    await captureLog(() => change(1)).finally(() => send.mockRestore())
+    expect(await change(2)).toEqual([1])
+  })
 })
 
 describe('of several workers', () => {

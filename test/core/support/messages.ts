@@ -16,13 +16,20 @@ export async function receiveMessages(QueueUrl: string): Promise<unknown[]> {
 }
 
 /** Returns the bodies of the messages that the work sends to a queue with `SendMessage`, including delayed ones. */
-export async function messagesSentBy(queueUrl: string, work: () => Promise<unknown>): Promise<any[]> {
+export const messagesSentBy = async (queueUrl: string, work: () => Promise<unknown>): Promise<any[]> =>
+  (await sendsOf(queueUrl, work)).map(({ MessageBody = '' }) => JSON.parse(MessageBody))
+
+/** Returns the delays of the messages that the work sends to a queue. */
+export const delaysOfMessages = async (queueUrl: string, work: () => Promise<unknown>): Promise<number[]> =>
+  (await sendsOf(queueUrl, work)).map(({ DelaySeconds = 0 }) => DelaySeconds)
+
+async function sendsOf(queueUrl: string, work: () => Promise<unknown>) {
   const send = vi.spyOn(SQSClient.prototype, 'send')
   try {
     await work()
     const commands = send.mock.calls.map(([command]) => command)
     const inputs = commands.filter((command) => command instanceof SendMessageCommand).map(({ input }) => input)
-    return inputs.filter(({ QueueUrl }) => QueueUrl === queueUrl).map(({ MessageBody = '' }) => JSON.parse(MessageBody))
+    return inputs.filter(({ QueueUrl }) => QueueUrl === queueUrl)
   } finally {
     send.mockRestore()
   }

@@ -1,6 +1,8 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import { elapsedMs, isWithin, now } from '../clock.ts'
 import { config } from '../config.ts'
 import { singleFlight } from '../lib/async.ts'
+import { BoundedCache } from '../lib/bounded-cache.ts'
 import { log } from '../log.ts'
 import { awsSettings, withTransport } from './sdk.ts'
 
@@ -12,6 +14,9 @@ export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
 /** Delays messages about frequent changes, so that one run processes several changes. */
 const coalescingDelaySeconds = 2
+
+/** Delays messages about an organisation with frequent changes. */
+const frequentDelaySeconds = 1
 
 const endDelaySeconds = 1
 
@@ -59,9 +64,53 @@ export const enqueueCatalogScan = (organisationId: string): Promise<void> =>
 export const enqueueModuleDelivery = (organisationId: string, moduleId: string, delaySeconds = 0): Promise<void> =>
   enqueue(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
 
-/** Calls while a message for the same organisation is being sent share the next message. */
-const projectionSender = (delaySeconds: number) => {
-  const send = (organisationId: string) => enqueue(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
+const secondMs = 1000
+/** In each second, a process sends this number of messages about an organisation without a delay. */
+const promptMessagesPerSecond = 3
+/** A run that a delayed message starts must read the changes of the last moment before the end of the delay. */
+const readDelayMs = 100
+
+interface SentMessages {
+  /** Start of the current second, by `elapsedMs`. */
+  secondStartMs: number
+  /** Number of messages that were requested without a delay since then. */
+  promptCount: number
+  /** The last delayed message. Has the times of both clocks, because `elapsedMs` may pause while Lambda is frozen. */
+  delayed?: { atMs: number; atElapsedMs: number; delayMs: number }
+}
+
+const sentMessages = new BoundedCache<SentMessages>(10_000)
+
+function sentMessagesOf(organisationId: string): SentMessages {
+  const sent = sentMessages.get(organisationId) ?? { secondStartMs: elapsedMs(), promptCount: 0 }
+  sentMessages.set(organisationId, sent)
+  if (elapsedMs() >= sent.secondStartMs + secondMs) Object.assign(sent, { secondStartMs: elapsedMs(), promptCount: 0 })
+  return sent
+}
+
+/** Whether a delayed message of this process will arrive within the delay, and start a run that reads all changes. */
+function willArrive({ delayed }: SentMessages, withinMs: number): boolean {
+  if (delayed === undefined) return false
+  const { atMs, atElapsedMs, delayMs } = delayed
+  const coveredMs = delayMs - readDelayMs
+  const elapsedEndMs = atElapsedMs + coveredMs
+  return isWithin(atMs, coveredMs) && elapsedMs() < elapsedEndMs && elapsedEndMs <= elapsedMs() + withinMs
+}
+
+/**
+ * Enqueues a run of the projections. Under frequent changes, the run starts after a delay and projects the changes of
+ * this time together. Calls while a message for the same organisation is being sent share the next message.
+ */
+const projectionSender = (minDelaySeconds: number) => {
+  const send = async (organisationId: string) => {
+    const sent = sentMessagesOf(organisationId)
+    const isPrompt = minDelaySeconds === 0 && ++sent.promptCount <= promptMessagesPerSecond
+    const delaySeconds = isPrompt ? 0 : Math.max(minDelaySeconds, frequentDelaySeconds)
+    if (!isPrompt && willArrive(sent, delaySeconds * 1000)) return
+    const times = { atMs: now(), atElapsedMs: elapsedMs() }
+    const isSent = await trySend(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
+    if (isSent && !isPrompt) sent.delayed = { ...times, delayMs: delaySeconds * 1000 }
+  }
   return singleFlight(send, send)
 }
 
