@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Message } from '@aws-sdk/client-sqs'
 import { failedIds, type SqsBatchResponse, type SqsEvent, sqsEvent } from './sqs-event.ts'
 import { createMessageReceiver, deleteMessages, maxMessagesPerCall, type PolledQueue } from './polled-queue.ts'
@@ -20,6 +21,9 @@ export interface QueuePoller {
   stop(): Promise<void>
 }
 
+/** While a batch runs, messages wait this long, so that the next batch contains several of them. */
+const maxWaitMs = 50
+
 /** Receives messages and delivers them at least once, until the poller is stopped. */
 export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
   const { batchSize, maximumConcurrency } = options
@@ -35,6 +39,7 @@ export function startQueuePoller(options: QueuePollerOptions): QueuePoller {
       const batch = handleBatch(options, messages).finally(() => runningBatches.delete(batch))
       runningBatches.add(batch)
       if (runningBatches.size >= maximumConcurrency) await Promise.race(runningBatches)
+      else if (messages.length < batchSize) await Promise.race([...runningBatches, delay(maxWaitMs)])
     }
     await Promise.all(runningBatches)
   }
