@@ -27,6 +27,8 @@ const environment = {
   REDOCLY_TELEMETRY: 'off',
   REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
   NO_COLOR: '1',
+  // Less garbage collection in the compiler and the linter, which are Go programs, for about 1 GB more memory.
+  GOGC: '400',
 }
 
 interface Result {
