@@ -49,6 +49,8 @@ const checksPerSweep = 5
 const warmUpHeartbeats = 20
 /** Longer than the delay of messages about claims. */
 const startDelayMs = 2500
+/** Longer than the delay of messages about frequent changes. */
+const frequentDelayMs = 1500
 /** Longer than the delay of messages about ended jobs of batches. */
 const endDelayMs = 1500
 /** Sweeps that finish the work of the setup. */
@@ -57,8 +59,10 @@ const warmUpSweeps = 8
 export async function recordFlows(recorder: Recorder, tenant: Tenant, webhookHost: string): Promise<void> {
   await recorder.deliverMessages()
   await recordSchedules(recorder)
-  for (const _ of range(pageSize)) await recorder.request('clusters', registerRequest(tenant.accessToken))
-  await recorder.deliverMessages()
+  for (const _ of range(pageSize)) {
+    await recorder.request('clusters', registerRequest(tenant.accessToken))
+    await recorder.deliverMessages()
+  }
   await recordUserFlows(recorder, tenant)
   await recordIdleRelay(recorder, tenant)
   await recordWebhook(recorder, tenant, webhookHost)
@@ -263,11 +267,14 @@ async function recordSchedules(recorder: Recorder): Promise<void> {
     for (const _ of range(checksPerSweep)) await checkClusters()
   })
   const caller = await newCaller()
-  await Promise.all(range(silentClusters).map(() => enrolledCluster(caller)))
-  await recorder.deliverMessages()
+  for (const _ of range(silentClusters)) {
+    await enrolledCluster(caller)
+    await recorder.deliverMessages()
+  }
   const sweepAfterPause = async () => {
     shiftClock(sweepPauseMs)
     await run('schedule/sweep')
+    await delay(frequentDelayMs)
     await recorder.deliverMessages()
   }
   await sweepAfterPause()

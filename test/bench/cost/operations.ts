@@ -5,7 +5,7 @@ import { toRequest, validRequest } from '../../functions/fixtures.ts'
 import { newUser, password, type SignedInUser } from '../../functions/users.ts'
 import { operationNamed } from '../../functions/operations.ts'
 import { expectSuccess } from '../support/requests.ts'
-import { type Recorder } from './recorder.ts'
+import { passSecond, type Recorder } from './recorder.ts'
 
 /** Operations without a budget here: one-time setup, provider callbacks, a static file, and relays (see `flows.ts`). */
 const excludedPaths = /\/setup\/|\/auth\/oidc\/|\/consent-callback$|\/events\/catalog$|\/relay\//
@@ -23,6 +23,7 @@ export async function recordOperations(recorder: Recorder): Promise<void> {
       const user = await newUser('PlatformAdmin')
       const request = await requestFor(route, user)
       await recorder.request('users', readRoles(user), firstRead)
+      passSecond()
       await recorder.request(route.function, request, operation)
     }
   }
