@@ -221,8 +221,10 @@ async function runBatch(
   await delay(durationMs)
   await recorder.deliverMessages()
   for (const job of claimedJobs) await complete(recorder, job)
-  await delay(endDelayMs)
-  await recorder.deliverMessages()
+  for (const delayMs of [endDelayMs, frequentDelayMs]) {
+    await delay(delayMs)
+    await recorder.deliverMessages()
+  }
 }
 
 type ClaimedJob = Awaited<ReturnType<typeof claim>>
