@@ -27,8 +27,9 @@ const environment = {
   REDOCLY_TELEMETRY: 'off',
   REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
   NO_COLOR: '1',
-  // Less garbage collection in the compiler and the linter, which are Go programs, for about 1 GB more memory.
-  GOGC: '400',
+  // The compiler and the linter are Go programs, and collect garbage only if they use more memory than this.
+  GOGC: 'off',
+  GOMEMLIMIT: '2GiB',
 }
 
 interface Result {
