@@ -27,7 +27,7 @@ const environment = {
   REDOCLY_TELEMETRY: 'off',
   REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
   NO_COLOR: '1',
-  // The compiler and the linter are Go programs, and collect garbage only if they use more memory than this.
+  // The compiler and the type-aware linter are Go programs. Each collects garbage only near this memory limit.
   GOGC: 'off',
   GOMEMLIMIT: '2GiB',
 }

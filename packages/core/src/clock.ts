@@ -20,6 +20,18 @@ export const optionalTimestamp = (name: string, ms: number | undefined) => (ms =
 /** Also returns false if `atMs` is in the future, which occurs after the clock was set back. */
 export const isWithin = (atMs: number, durationMs: number): boolean => atMs <= now() && now() < atMs + durationMs
 
+/** A time by both clocks, because the system clock may be set back, and the other one may pause while Lambda is frozen. */
+export interface Times {
+  atMs: number
+  atElapsedMs: number
+}
+
+export const currentTimes = (): Times => ({ atMs: now(), atElapsedMs: elapsedMs() })
+
+/** Whether by both clocks less than `durationMs` has passed. */
+export const isRecent = ({ atMs, atElapsedMs }: Times, durationMs: number): boolean =>
+  isWithin(atMs, durationMs) && elapsedMs() < atElapsedMs + durationMs
+
 /**
  * Whether the stored end of a lease or pause of at most `maxMs` is in the future. An end more than `2 * maxMs` in the
  * future counts as past, because it was stored before the clock was set back.

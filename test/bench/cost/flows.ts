@@ -49,8 +49,8 @@ const checksPerSweep = 5
 const warmUpHeartbeats = 20
 /** Longer than the delay of messages about claims. */
 const startDelayMs = 2500
-/** Longer than the delay of messages about frequent changes. */
-const frequentDelayMs = 1500
+/** Longer than the delay of messages that changes share. */
+const sharedDelayMs = 1500
 /** Longer than the delay of messages about ended jobs of batches. */
 const endDelayMs = 1500
 /** Sweeps that finish the work of the setup. */
@@ -221,7 +221,7 @@ async function runBatch(
   await delay(durationMs)
   await recorder.deliverMessages()
   for (const job of claimedJobs) await complete(recorder, job)
-  for (const delayMs of [endDelayMs, frequentDelayMs]) {
+  for (const delayMs of [endDelayMs, sharedDelayMs]) {
     await delay(delayMs)
     await recorder.deliverMessages()
   }
@@ -276,7 +276,7 @@ async function recordSchedules(recorder: Recorder): Promise<void> {
   const sweepAfterPause = async () => {
     shiftClock(sweepPauseMs)
     await run('schedule/sweep')
-    await delay(frequentDelayMs)
+    await delay(sharedDelayMs)
     await recorder.deliverMessages()
   }
   await sweepAfterPause()

@@ -45,7 +45,7 @@ const queues = [
 
 const sqs = new SQSClient()
 
-/** Lets a second pass for limits of a process, so that changes do not count as frequent and delay their messages. */
+/** Advances only `elapsedMs` by a second, so that changes do not count as frequent. */
 export function passSecond(): void {
   shiftClock(1000)
   shiftClock(-1000)

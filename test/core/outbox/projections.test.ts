@@ -308,16 +308,18 @@ describe('messages about an organisation', () => {
   })
 
   test.each([
-    ['the clock was set back', -5000],
-    ['the process was paused', 5000],
-  ])('do not rely on an earlier one if %s', async (_, ms) => {
+    ['the clock is set back', -5000, 0, [0, 0]],
+    ['the clock is set back while the process runs', -500, 950, [1]],
+    ['the process was paused', 5000, 0, [0, 0]],
+  ])('are sent again if %s', async (_, clockMs, elapsedMs, delays) => {
     const change = await newOrganisation()
     expect(await change(5)).toEqual([0, 0, 0, 1])
-    vi.setSystemTime(Date.now() + ms)
-    expect(await change(2)).toEqual([1])
+    advanceClock(elapsedMs)
+    vi.setSystemTime(Date.now() + clockMs)
+    expect(await change(2)).toEqual(delays)
   })
 
-  test('do not rely on an earlier one that could not be sent', async () => {
+  test('are sent again if an earlier one could not be sent', async () => {
     const change = await newOrganisation()
     await change(3)
     const send = vi.spyOn(SQSClient.prototype, 'send').mockRejectedValue(new Error('The queue is unavailable.'))

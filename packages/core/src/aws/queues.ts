@@ -1,5 +1,5 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
-import { elapsedMs, isWithin, now } from '../clock.ts'
+import { currentTimes, elapsedMs, isRecent, type Times } from '../clock.ts'
 import { config } from '../config.ts'
 import { singleFlight } from '../lib/async.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
@@ -12,11 +12,11 @@ const client = withTransport(new SQSClient({ maxAttempts: 2, ...awsSettings }))
 
 export const outboxRetryMs = config.PLAT_OUTBOX_RETRY_SECONDS * 1000
 
-/** Delays messages about frequent changes, so that one run processes several changes. */
+/** Delays messages about changes that another change usually follows, so that one run processes both. */
 const coalescingDelaySeconds = 2
 
-/** Delays messages about an organisation with frequent changes. */
-const frequentDelaySeconds = 1
+/** Delay of the message that changes share above `immediateMessagesPerSecond`. */
+const sharedDelaySeconds = 1
 
 const endDelaySeconds = 1
 
@@ -65,51 +65,47 @@ export const enqueueModuleDelivery = (organisationId: string, moduleId: string, 
   enqueue(config.PLAT_QUEUE_MODULES, { organisationId, moduleId }, delaySeconds, moduleId)
 
 const secondMs = 1000
-/** In each second, a process sends this number of messages about an organisation without a delay. */
-const promptMessagesPerSecond = 3
-/** A run that a delayed message starts must read the changes of the last moment before the end of the delay. */
-const readDelayMs = 100
+/** In each second, a process sends at most this number of messages about an organisation without a delay. */
+const immediateMessagesPerSecond = 3
+/** Changes in the last moments of a delay do not rely on the message, which may arrive early. */
+const safetyMarginMs = 100
 
 interface SentMessages {
-  /** Start of the current second, by `elapsedMs`. */
-  secondStartMs: number
+  secondStart: Times
   /** Number of messages that were requested without a delay since then. */
-  promptCount: number
-  /** The last delayed message. Has the times of both clocks, because `elapsedMs` may pause while Lambda is frozen. */
-  delayed?: { atMs: number; atElapsedMs: number; delayMs: number }
+  immediateCount: number
+  delayed?: { sentAt: Times; delayMs: number }
 }
 
 const sentMessages = new BoundedCache<SentMessages>(10_000)
 
 function sentMessagesOf(organisationId: string): SentMessages {
-  const sent = sentMessages.get(organisationId) ?? { secondStartMs: elapsedMs(), promptCount: 0 }
+  const sent = sentMessages.get(organisationId) ?? { secondStart: currentTimes(), immediateCount: 0 }
+  if (!isRecent(sent.secondStart, secondMs)) Object.assign(sent, { secondStart: currentTimes(), immediateCount: 0 })
   sentMessages.set(organisationId, sent)
-  if (elapsedMs() >= sent.secondStartMs + secondMs) Object.assign(sent, { secondStartMs: elapsedMs(), promptCount: 0 })
   return sent
 }
 
-/** Whether a delayed message of this process will arrive within the delay, and start a run that reads all changes. */
-function willArrive({ delayed }: SentMessages, withinMs: number): boolean {
+/** Whether a delayed message of this process will arrive within about `limitMs`. Its run reads all changes. */
+function willArrive({ delayed }: SentMessages, limitMs: number): boolean {
   if (delayed === undefined) return false
-  const { atMs, atElapsedMs, delayMs } = delayed
-  const coveredMs = delayMs - readDelayMs
-  const elapsedEndMs = atElapsedMs + coveredMs
-  return isWithin(atMs, coveredMs) && elapsedMs() < elapsedEndMs && elapsedEndMs <= elapsedMs() + withinMs
+  const { sentAt, delayMs } = delayed
+  return isRecent(sentAt, delayMs - safetyMarginMs) && sentAt.atElapsedMs + delayMs <= elapsedMs() + limitMs
 }
 
 /**
- * Enqueues a run of the projections. Under frequent changes, the run starts after a delay and projects the changes of
- * this time together. Calls while a message for the same organisation is being sent share the next message.
+ * Enqueues a run of the projections. Under frequent changes, the run starts after a delay and projects the changes made
+ * during the delay together. Calls while a message for the same organisation is being sent share the next message.
  */
 const projectionSender = (minDelaySeconds: number) => {
   const send = async (organisationId: string) => {
     const sent = sentMessagesOf(organisationId)
-    const isPrompt = minDelaySeconds === 0 && ++sent.promptCount <= promptMessagesPerSecond
-    const delaySeconds = isPrompt ? 0 : Math.max(minDelaySeconds, frequentDelaySeconds)
-    if (!isPrompt && willArrive(sent, delaySeconds * 1000)) return
-    const times = { atMs: now(), atElapsedMs: elapsedMs() }
+    const isImmediate = minDelaySeconds === 0 && ++sent.immediateCount <= immediateMessagesPerSecond
+    const delaySeconds = isImmediate ? 0 : Math.max(minDelaySeconds, sharedDelaySeconds)
+    if (!isImmediate && willArrive(sent, delaySeconds * 1000)) return
+    const sentAt = currentTimes()
     const isSent = await trySend(config.PLAT_QUEUE_EVENTS, { organisationId }, delaySeconds)
-    if (isSent && !isPrompt) sent.delayed = { ...times, delayMs: delaySeconds * 1000 }
+    if (isSent && !isImmediate) sent.delayed = { sentAt, delayMs: delaySeconds * 1000 }
   }
   return singleFlight(send, send)
 }

@@ -1,5 +1,5 @@
 import { enqueueProjections, outboxRetryMs } from '../aws/queues.ts'
-import { elapsedMs, isWithin, now } from '../clock.ts'
+import { currentTimes, isRecent, now, type Times } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, tryUpdate, upsert, type WriteItem } from '../db/table.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
@@ -11,23 +11,20 @@ import { readOldestRecords } from './record.ts'
  * scheduled a check that comes later than the transaction ends.
  */
 
-/** The times at which this process scheduled the last check of an organisation, by both clocks. */
-const scheduledTimes = new BoundedCache<{ atMs: number; atElapsedMs: number }>(10_000)
+/** The times at which this process scheduled the last check of an organisation. */
+const scheduledTimes = new BoundedCache<Times>(10_000)
 
 /** Half of the time until a check; the other half covers a slow transaction and the difference of two clocks. */
 const coveredMs = outboxRetryMs / 2
 
-/**
- * Neither clock is sufficient: the system clock may be set back, and the other one may pause while Lambda is frozen.
- */
 function isScheduled(organisationId: string): boolean {
   const last = scheduledTimes.get(organisationId)
-  return last !== undefined && isWithin(last.atMs, coveredMs) && elapsedMs() < last.atElapsedMs + coveredMs
+  return last !== undefined && isRecent(last, coveredMs)
 }
 
 export function outboxCheck(organisationId: string): { writes: WriteItem[]; confirm: () => void } {
   if (isScheduled(organisationId)) return { writes: [], confirm: () => undefined }
-  const times = { atMs: now(), atElapsedMs: elapsedMs() }
+  const times = currentTimes()
   return {
     writes: [
       upsert(keys.outboxCheck(organisationId), {

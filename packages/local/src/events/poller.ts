@@ -21,7 +21,7 @@ export interface QueuePoller {
   stop(): Promise<void>
 }
 
-/** While a batch runs, messages wait this long, so that the next batch contains several of them. */
+/** While a batch runs, messages wait at most this long, so that the next batch contains several of them. */
 const maxWaitMs = 50
 
 /** Receives messages and delivers them at least once, until the poller is stopped. */

@@ -158,22 +158,26 @@ async function sendReceive(serverUrl: string, queueUrl: string): Promise<Socket>
   return socket
 }
 
-const sendGroup = (queue: TestQueue, group: string, count: number) =>
+const sendGroup = (queue: TestQueue, group: string, count: number, DelaySeconds = 0) =>
   queue.sendBatch(
     Array.from({ length: count }, (_, index) => `${group}-${index}`).map((id) => ({
       Id: id,
       MessageBody: id,
       MessageGroupId: group,
+      DelaySeconds,
     })),
   )
 
 const receiveBodies = async (queue: TestQueue, count: number) =>
   (await queue.receive({ MaxNumberOfMessages: count })).map(({ Body }) => Body)
 
-test('delivers a message of another group before the rest of a large group', async () => {
+test.each([0, 1])('delivers a group before the rest of a large one, after a delay of %i s', async (delaySeconds) => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
   const { queue } = await serveQueue({ VisibilityTimeout: '600' })
-  for (let part = 0; part < 3; part++) await sendGroup(queue, 'large', 10)
-  await sendGroup(queue, 'small', 1)
+  for (let part = 0; part < 3; part++) await sendGroup(queue, 'large', 10, delaySeconds)
+  await sendGroup(queue, 'small', 1, delaySeconds)
+  vi.setSystemTime(Date.now() + delaySeconds * 1000)
   expect(await receiveBodies(queue, 2)).toEqual(['large-0', 'small-0'])
 })
 

@@ -6,15 +6,21 @@ import type { Message, Queue } from './fauxqs.ts'
  * queues, so this file records the groups.
  */
 
-/** Records the groups of the messages of a send call, except messages that are delayed or already received. */
-export function recordGroups({ messages }: Pick<Queue, 'messages'>, input: JsonObject, output: JsonObject): void {
+/** Records the groups of the messages of a send call, except messages that are already received. */
+export function recordGroups(
+  { messages, delayedMessages }: Pick<Queue, 'messages' | 'delayedMessages'>,
+  input: JsonObject,
+  output: JsonObject,
+): void {
   const groups = new Map(objectsIn(input['Entries']).map((entry) => [entry['Id'], entry['MessageGroupId']]))
   const entries = [
     [output['MessageId'], input['MessageGroupId']],
     ...objectsIn(output['Successful']).map(({ Id, MessageId }) => [MessageId, groups.get(Id)]),
   ]
   for (const [messageId, group] of entries) {
-    const message = typeof group === 'string' && messages.findLast((each) => each.messageId === messageId)
+    if (typeof group !== 'string') continue
+    const isSent = (each: Message) => each.messageId === messageId
+    const message = delayedMessages.findLast(isSent) ?? messages.findLast(isSent)
     if (message) message.messageGroupId = group
   }
 }

@@ -10,6 +10,7 @@ export function createReceiver(engine: Engine) {
   const followClock = createClockFollower()
   const receiveNow = async (queue: Queue, call: AwsCall): Promise<JsonObject[]> => {
     followClock(queue)
+    queue.processTimers()
     orderFairly(queue)
     const output = await engine.perform({ ...call, input: { ...call.input, WaitTimeSeconds: 0 } })
     return objectsIn(output['Messages'])
