@@ -57,9 +57,10 @@ async function expectConsent(admin: Client, declaredEvents: string[]): Promise<v
 
 async function expectUninstalled(platform: Platform): Promise<void> {
   const admin = await platform.admin
-  for (const client of [admin, platform.anonymous]) {
-    for (const path of ['/api/hello', '/modules/hello']) expectStatus(await client.get(path), 404, 'route_not_found')
-  }
+  // Each process of the platform observes the removal within a second.
+  for (const client of [admin, platform.anonymous])
+    for (const path of ['/api/hello', '/modules/hello'])
+      await waitFor(`404 for ${path}`, async () => (await client.get(path)).status === 404)
   expectStatus(await admin.get(helloPath), 404, 'module_not_found')
   expect([await navigationEntriesOf(admin, 'hello'), await healthChecksOf(platform, 'hello')]).toEqual([[], []])
 }

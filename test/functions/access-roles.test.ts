@@ -1,12 +1,16 @@
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { messageOf } from '@platform/contract/errors'
 import * as Cluster from '@platform/core/clusters/cluster'
+import { config } from '@platform/core/config'
 import { outboxPartitions } from '@platform/core/db/keys'
 import { query } from '@platform/core/db/table'
+import { transact } from '@platform/core/db/transact'
+import { readRoutes, reserveRoutesWrite, type RouteReservation } from '@platform/core/modules/routes'
 import { enroll } from '@platform/core/relays/enrollment'
 import { parseRecord } from '@platform/core/outbox/record'
 import { isLong, sampled } from '../support/long.ts'
 import { newCaller, enrollRequest, newRelayKey, relayToken } from '../support/fixtures.ts'
+import { newModuleId } from '../core/support/modules.ts'
 import { call, rejections, type RequestParts, staleFixtures, toRequest, validRequest } from './fixtures.ts'
 import { moduleWorld } from './module-world.ts'
 import { type Operation, operationNamed, operations } from './operations.ts'
@@ -85,6 +89,30 @@ test.each(Object.entries(rejections))('%s is returned', async (name, requestOf) 
   const user = await newUser(/modules|platform|has_users/.test(name) ? 'PlatformAdmin' : 'OrgAdmin')
   const { text, json } = await call(operationNamed(operationName), await requestOf(user), user.headers)
   expect(json?.error, text).toBe(error)
+})
+
+describe.each(['POST /api/v1/modules/{id}/install', 'POST /api/modules/install'])('%s', (name) => {
+  const installError = async () => {
+    const user = await newUser('PlatformAdmin')
+    const operation = operationNamed(name)
+    return (await call(operation, await validRequest(operation, user), user.headers)).json?.error
+  }
+
+  test('returns module_isolation_unavailable if only seeded modules may run as processes', async () => {
+    const { PLAT_MODULE_PROCESSES } = config
+    onTestFinished(() => void Object.assign(config, { PLAT_MODULE_PROCESSES }))
+    Object.assign(config, { PLAT_MODULE_PROCESSES: 'seeded' })
+    expect(await installError()).toBe('module_isolation_unavailable')
+  })
+
+  test('returns limit_reached if the paths and events of modules take all space', async () => {
+    const id = newModuleId()
+    const reserve = async (reservation?: RouteReservation) =>
+      transact([reserveRoutesWrite(await readRoutes(), id, reservation)])
+    onTestFinished(async () => void (await reserve()))
+    await reserve({ apiBasePath: `/api/${id}`, subscriptions: ['x'.repeat(330_000)] })
+    expect(await installError()).toBe('limit_reached')
+  })
 })
 
 async function expectForbidden(operation: Operation, parts: RequestParts, headers: Headers): Promise<void> {

@@ -5,11 +5,13 @@ import { labelClusters, moveClusters } from '@platform/core/clusters/bulk'
 import * as Site from '@platform/core/clusters/site'
 import { resolve } from '@platform/core/clusters/target'
 import * as keys from '@platform/core/db/keys'
-import { update } from '@platform/core/db/table'
+import { batchPut, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { listClusters } from '@platform/core/jobs/last-job'
+import { nameAttributes } from '@platform/core/clusters/record'
+import { version } from '@platform/core/lib/version'
 import * as SavedFilter from '@platform/core/accounts/saved-filter'
 import { beforeAll, expect, test } from 'vitest'
 import {
@@ -128,6 +130,16 @@ test('accepts a large script for 500 clusters once, and rejects 501 clusters wit
     ['site', { siteId: null }],
   ] as const)
     expect(await changeByHttp(caller, path, { target: { all: true }, ...change })).toBe(tooMany.code)
+})
+
+test('rejects a relay update of more than 20,000 clusters', async () => {
+  const caller = await newCaller()
+  const ids = Array.from({ length: 20_001 }, () => newId('clus'))
+  await batchPut(ids.map((id) => ({ ...keys.clusterName(caller.organisationId, id), ...nameAttributes(id, id) })))
+  const current = JSON.stringify({ version, relay: { sha256: 'a'.repeat(64), signature: 'c2ln' } })
+  await update(keys.updateState(), { set: { current } })
+  const relayUpdate = ['clusters', 'POST /api/v1/relay-updates', [caller, 'OrgAdmin']] as const
+  expect(await requestErrorCode(...relayUpdate, { target: { all: true } })).toBe('batch_limit_exceeded')
 })
 
 test('labels the clusters of a target, repeatably and together with other changes', async () => {
