@@ -60,7 +60,10 @@ async function expectUninstalled(platform: Platform): Promise<void> {
   // Each process of the platform observes the removal within a second.
   for (const client of [admin, platform.anonymous])
     for (const path of ['/api/hello', '/modules/hello'])
-      await waitFor(`404 for ${path}`, async () => (await client.get(path)).status === 404)
+      await waitFor(`route_not_found for ${path}`, async () => {
+        const { status, body } = await client.get(path)
+        return status === 404 && body?.error === 'route_not_found'
+      })
   expectStatus(await admin.get(helloPath), 404, 'module_not_found')
   expect([await navigationEntriesOf(admin, 'hello'), await healthChecksOf(platform, 'hello')]).toEqual([[], []])
 }

@@ -13,6 +13,7 @@ import { newBatchId } from '@platform/core/jobs/batches/id'
 import { findBatch } from '@platform/core/jobs/batches/record'
 import { chunk } from '@platform/core/lib/async'
 import * as Notification from '@platform/core/notifications/notification'
+import { commit } from '@platform/core/outbox/commit'
 import { transitionOf } from '@platform/core/outbox/record'
 import { type Projection, runProjections } from '@platform/core/outbox/run-projections'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -305,6 +306,18 @@ describe('messages about an organisation', () => {
     expect(await change(2)).toEqual([1])
     advanceClock(100)
     expect(await change(1)).toEqual([0])
+  })
+
+  test('do not wait for a message with a longer delay', async () => {
+    const caller = await newCaller()
+    advanceClock(1000)
+    const change = (canWait?: true) =>
+      commit(caller, { writes: [], ...auditEffect('test.change'), ...(canWait && { canWait }) })
+    const changes = async () => {
+      await change(true)
+      for (let done = 0; done < 5; done++) await change()
+    }
+    expect(await delaysOfMessages(config.PLAT_QUEUE_EVENTS, changes)).toEqual([2, 0, 0, 0, 1])
   })
 
   test.each([
