@@ -149,7 +149,7 @@ describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and r
     const compare = (settings = {}) =>
       sandbox.run('deploy', ['--stage', 'dev', '--diff'], { environment: { ...environment, ...settings } })
     const diff = await compare()
-    expect(diff.output).toContain('The comparison uses the default of a setting')
+    expect(diff.output).toContain('The comparison assumes no reserved concurrency')
     expect(diff).toMatchObject({ exitCode: 0, operations: [{ command: 'preview', isSuccessful: true }] })
     const configuredDiff = await compare({ PLAT_CONCURRENCY: '10', PLAT_THROTTLE_PER_SECOND: '200' })
     expect(configuredDiff.output).not.toContain('AccessDeniedException')
