@@ -425,7 +425,7 @@ export interface paths {
         };
         /**
          * Timeline of a cluster, newest first
-         * @description Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days.
+         * @description Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days. A job has one entry, at the time of its creation, with its current status.
          *
          *     Requires the permission `clusters:read`.
          */
@@ -4238,9 +4238,10 @@ export interface components {
          *       "title": "Job failed",
          *       "detail": "exit_nonzero",
          *       "resource": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "endedAt": "2026-11-21T09:30:04.000Z",
          *       "actor": {
-         *         "kind": "relay",
-         *         "id": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa"
+         *         "kind": "user",
+         *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
          *       }
          *     }
          */
@@ -4252,10 +4253,16 @@ export interface components {
             id: string;
             /**
              * Format: date-time
-             * @description Time of the entry
+             * @description Time of the entry; for a job, of its creation
              * @example 2026-11-21T09:30:00.000Z
              */
             at: string;
+            /**
+             * Format: date-time
+             * @description Time at which the job ended
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            endedAt?: string;
             /**
              * @description Source of the entry: a change of status, a job, an audit entry or another event
              * @enum {string}
@@ -10757,9 +10764,10 @@ export interface operations {
                      *           "title": "Job failed",
                      *           "detail": "exit_nonzero",
                      *           "resource": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "endedAt": "2026-11-21T09:30:04.000Z",
                      *           "actor": {
-                     *             "kind": "relay",
-                     *             "id": "relay_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *             "kind": "user",
+                     *             "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa"
                      *           }
                      *         }
                      *       ],

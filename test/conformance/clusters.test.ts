@@ -154,14 +154,16 @@ test('lists job, status and audit entries of a cluster, newest first', async ({ 
     clusterId,
     (found) =>
       has(found, { kind: 'status' }) &&
-      found.filter(({ kind, resource }) => kind === 'job' && resource === jobId).length === 3 &&
+      has(found, { kind: 'job', resource: jobId, title: 'Job failed' }) &&
       found.filter(({ kind, actor }) => kind === 'audit' && actor.id === me.id).length === 2,
   )
   const times: string[] = items.map(({ at }) => at)
   expect(times).toEqual(times.toSorted().toReversed())
   expect(new Set(items.map(({ id }) => id)).size).toBe(items.length)
-  const endEntry = items.find(({ resource }) => resource === jobId)
-  expect([endEntry.detail, endEntry.actor]).toEqual(['exit_nonzero', { kind: 'relay', id: relay.relayId }])
+  const [jobEntry, ...otherEntries] = items.filter(({ resource }) => resource === jobId)
+  expect([jobEntry.detail, jobEntry.actor]).toEqual(['exit_nonzero', { kind: 'user', id: me.id }])
+  expect(Date.parse(jobEntry.endedAt)).toBeGreaterThanOrEqual(Date.parse(jobEntry.at))
+  expect(otherEntries).toEqual([])
 })
 
 test('returns 404 for an unknown or removed cluster', async ({ platform, admin }) => {

@@ -9,6 +9,7 @@ export const TimelineEntry = z
   .object({
     id: id('evt'),
     at: timestamp,
+    endedAt: timestamp.optional(),
     kind: z.enum(timelineKinds),
     title: z.string().max(200),
     detail: z.string().max(2000).optional(),
@@ -25,7 +26,8 @@ export const TimelineEntry = z
       title: 'Job failed',
       detail: 'exit_nonzero',
       resource: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa',
-      actor: { kind: 'relay', id: 'relay_01jd8w5k3zr9x2m4c7t6v0b1qa' },
+      endedAt: '2026-11-21T09:30:04.000Z',
+      actor: { kind: 'user', id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' },
     },
   })
 export type TimelineEntry = z.infer<typeof TimelineEntry>
@@ -36,7 +38,8 @@ export const getClusterTimeline = createRoute({
   access: 'clusters:read',
   tags: ['Clusters'],
   summary: 'Timeline of a cluster, newest first',
-  description: 'Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days.',
+  description:
+    'Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days. A job has one entry, at the time of its creation, with its current status.',
   request: { params: z.object({ id: pathId('clus') }), query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of the timeline', content: json(pageOf(TimelineEntry)) } },
   errors: ['cluster_not_found'],

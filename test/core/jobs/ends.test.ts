@@ -1,7 +1,6 @@
 import { SQSClient } from '@aws-sdk/client-sqs'
 import { sweep } from '@platform/core/background/sweep'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { read as timeline } from '@platform/core/clusters/timeline'
 import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { batchPut, update } from '@platform/core/db/table'
@@ -239,15 +238,13 @@ test('a claim in a separate request removes the job from the list, so that its e
   expect(await readClusterCounters(caller, [enrolled.cluster.id])).toEqual([[0, 0, 1]])
 })
 
-test('the timeline shows an end with its own time and its relay, even if it is recorded later', async () => {
+test('the event of an end has the time of the end and its relay, even if it is recorded later', async () => {
   const { caller, clusters, jobIds, end, record } = await runningBatch(1)
   const endedMs = now()
   await end(0)
   advanceClock(20_000)
   await record()
-  await drainOutbox(caller.organisationId)
-  const { items } = await timeline(caller, clusters[0]!.cluster.id, { page: 1, pageSize: 20 })
-  const entry = items.find(({ resource, title }) => resource === jobIds[0] && title === 'Job completed')
-  expect(entry?.actor?.kind).toBe('relay')
-  expect(Date.parse(entry!.at) - endedMs).toBeLessThan(10_000)
+  const [event] = await readPendingEvents(caller, 'job.completed')
+  expect([event?.subject, event?.actor]).toEqual([jobIds[0], { kind: 'relay', id: clusters[0]?.relay.relayId }])
+  expect(event!.atMs! - endedMs).toBeLessThan(10_000)
 })

@@ -231,6 +231,7 @@ async function showTimeline(nameOrId: string, { limit, all, ...options }: PrintO
   const read = (query: Paging) => unwrap(api.GET('/api/v1/clusters/{id}/timeline', { params: { path: { id }, query } }))
   await showList(options, await readList({ limit, ...(all && { all }) }, read), [
     { title: 'AT', cellValue: ({ at }) => at, format: 'age' },
+    { title: 'ENDED', cellValue: ({ endedAt }) => endedAt, format: 'age', isWide: true },
     { title: 'KIND', cellValue: ({ kind }) => kind },
     { title: 'TITLE', cellValue: ({ title }) => title, isFlexible: true },
     { title: 'DETAIL', cellValue: ({ detail }) => detail, isFlexible: true },

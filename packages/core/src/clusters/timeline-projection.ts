@@ -2,7 +2,7 @@ import { type Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, batchPut } from '../db/table.ts'
-import { derivedId, isId, timeMsOf } from '../id.ts'
+import { derivedId, isId } from '../id.ts'
 import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
 import { chunk } from '../lib/async.ts'
 import { retentionSeconds, type TimelineRecord } from './timeline.ts'
@@ -22,31 +22,15 @@ const maxEntriesPerItem = 4
 
 const isCluster = (value: unknown): value is string => typeof value === 'string' && isId('clus', value)
 
+/** Jobs have no stored entries (see jobs/cluster-timeline.ts). */
 const eventEntries = (record: OutboxRecord): Entry[] =>
   record.events.flatMap((event, index) => {
     const { clusterId } = event.data
+    if (!isCluster(clusterId) || event.name === removalEvent || event.name.startsWith('job.')) return []
     // Each event is a millisecond later than the one before, so that the timeline keeps their order.
-    const { atMs = record.atMs, actor = record.actor } = event
-    const eventRecord = { ...record, atMs: atMs + index, actor }
-    if (!isCluster(clusterId) || event.name === removalEvent || isShownLater(event)) return []
-    return [
-      ...queuedEntries(eventRecord, clusterId, event),
-      timelineEntry(eventRecord, clusterId, event.id, contentOf(event)),
-    ]
+    const eventRecord = { ...record, atMs: record.atMs + index }
+    return [timelineEntry(eventRecord, clusterId, event.id, contentOf(event))]
   })
-
-/** The timeline shows a job of a batch only after it has started or ended, so that its entries take one item. */
-const isShownLater = ({ name, data }: StoredOutboxEvent): boolean => name === 'job.queued' && isText(data['batchId'])
-
-function queuedEntries(record: OutboxRecord, clusterId: string, { name, subject, data }: StoredOutboxEvent): Entry[] {
-  const { batchId, createdBy, previousStatus } = data
-  const isFirst = name === 'job.started' || (name.startsWith('job.') && previousStatus === 'Queued')
-  if (!isFirst || !isText(batchId) || !isText(createdBy)) return []
-  const queued = { ...record, atMs: timeMsOf(subject), actor: { kind: 'user' as const, id: createdBy } }
-  return [
-    timelineEntry(queued, clusterId, `${subject} queued`, { kind: 'job', title: 'Job queued', resource: subject }),
-  ]
-}
 
 function auditEntries(record: OutboxRecord): Entry[] {
   const { action = removalAction, resource, detail = '', isExtra } = record.audit ?? {}
@@ -88,19 +72,10 @@ const itemsOf = (entries: readonly Entry[]): Item[] =>
     }),
   )
 
-function contentOf({ name, data, subject }: StoredOutboxEvent): Content {
-  const { status, previousStatus, statusReason, relayId } = data
+function contentOf({ name, data }: StoredOutboxEvent): Content {
+  const { status, previousStatus, relayId } = data
   if (name === 'cluster.status_changed') {
     return { kind: 'status', title: `Became ${String(status)}`, detail: `It was ${String(previousStatus)} before.` }
-  }
-  const [noun = '', verb = ''] = name.split('.')
-  if (noun === 'job') {
-    return {
-      kind: 'job',
-      title: `Job ${verb}`,
-      resource: subject,
-      ...(isText(statusReason) && { detail: statusReason }),
-    }
   }
   return { kind: 'event', title: eventTitles[name] ?? name, ...(isText(relayId) && { resource: relayId }) }
 }

@@ -1,19 +1,17 @@
 import { type TimelineEntry, timelineKinds } from '@platform/contract/timeline'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
-import * as Cluster from './cluster.ts'
 import * as keys from '../db/keys.ts'
-import { type Item, query, queryAll, remove } from '../db/table.ts'
+import { query, queryAll, remove } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { platformError } from '../error.ts'
 import { lowestIdAt, timeMsOf } from '../id.ts'
-import { type Page, paged, pageOfItems, type PageQuery } from '../db/paging.ts'
 import { StoredActor } from '../outbox/record.ts'
+
+/** The stored entries of the timeline of a cluster. Those of jobs derive from the jobs (see jobs/cluster-timeline.ts). */
 
 export const retentionSeconds = 90 * 86_400
 /** Only the newest entries are shown, up to this number, which limits the cost of a page. */
-const entryLimit = 10_000
+export const entryLimit = 10_000
 
 const TimelineRecord = z.object({
   sk: z.string(),
@@ -26,27 +24,19 @@ const TimelineRecord = z.object({
 })
 export type TimelineRecord = z.infer<typeof TimelineRecord>
 
-export const read = (caller: Caller, clusterId: string, query: PageQuery) =>
-  paged(['timeline', caller.organisationId, clusterId], query, (page) => readPage(caller, clusterId, page))
-
-async function readPage({ organisationId }: Caller, clusterId: string, page: Page) {
-  if ((await Cluster.find(organisationId, clusterId)) === undefined) throw platformError('cluster_not_found')
-  const records = await visibleItems(organisationId, clusterId)
-  const { items, ...rest } = pageOfItems(records, page, ({ sk }) => String(sk))
-  return { items: items.map(viewOf), ...rest }
-}
-
 const Earlier = z.array(TimelineRecord)
 
-async function visibleItems(organisationId: string, clusterId: string): Promise<Item[]> {
-  const { pk, sk: from } = keys.timeline(organisationId, clusterId, lowestIdAt('evt', now() - retentionSeconds * 1000))
+export const oldestEntryMs = (): number => now() - retentionSeconds * 1000
+
+/** Returns the newest entries, in any order. */
+export async function storedEntries(organisationId: string, clusterId: string): Promise<TimelineEntry[]> {
+  const { pk, sk: from } = keys.timeline(organisationId, clusterId, lowestIdAt('evt', oldestEntryMs()))
   const items = await queryAll({ pk, from, isNewestFirst: true, mayBeStale: true }, entryLimit)
-  const entries = items.flatMap(({ earlier, ...newest }) => [
-    newest,
+  const records = items.flatMap(({ earlier, ...newest }) => [
+    TimelineRecord.parse(newest),
     ...(typeof earlier === 'string' ? Earlier.parse(JSON.parse(earlier)) : []),
   ])
-  const byId = new Map(entries.map((entry) => [String(entry.sk), entry]))
-  return [...byId.values()].toSorted((one, other) => (String(one.sk) < String(other.sk) ? 1 : -1)).slice(0, entryLimit)
+  return [...new Map(records.map((record) => [record.sk, viewOf(record)])).values()]
 }
 
 /** Deletes at most 1,000 items. Returns false if others may remain. */
@@ -60,7 +50,4 @@ export async function purgeTimeline(organisationId: string, clusterId: string): 
   return false
 }
 
-function viewOf(item: Item): TimelineEntry {
-  const { sk: id, ...record } = TimelineRecord.parse(item)
-  return { id, at: iso(timeMsOf(id)), ...record }
-}
+const viewOf = ({ sk: id, ...record }: TimelineRecord): TimelineEntry => ({ id, at: iso(timeMsOf(id)), ...record })

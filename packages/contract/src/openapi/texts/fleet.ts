@@ -89,7 +89,8 @@ export const fleetTexts: Texts = {
   RelayUpdateCreation: { 'target.clusterIds': 'These clusters; all must belong to the organisation' },
   RelayUpdateCluster: { status: 'Progress of the relay of the cluster' },
   TimelineEntry: {
-    at: 'Time of the entry',
+    at: 'Time of the entry; for a job, of its creation',
+    endedAt: 'Time at which the job ended',
     kind: 'Source of the entry: a change of status, a job, an audit entry or another event',
     title: 'One line for a list',
     detail: 'Further information, such as the reason of a failure',

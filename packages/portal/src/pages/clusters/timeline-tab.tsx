@@ -45,7 +45,7 @@ export const TimelineTab = ({ clusterId }: { clusterId: string }) => (
   />
 )
 
-function EventCell({ entry: { kind, title, detail, resource } }: { entry: Entry }) {
+function EventCell({ entry: { kind, title, detail, resource, endedAt } }: { entry: Entry }) {
   const Icon = kindIcons[kind]
   const isJob = resource?.startsWith('job_') ?? false
   return (
@@ -59,9 +59,15 @@ function EventCell({ entry: { kind, title, detail, resource } }: { entry: Entry 
         ) : (
           <span>{title}</span>
         )}
-        {detail !== undefined && (
+        {(detail ?? endedAt) !== undefined && (
           <span className={styles['detail']} title={detail}>
             {detail}
+            {endedAt !== undefined && (
+              <>
+                {detail === undefined ? 'Ended ' : ', ended '}
+                <Time at={endedAt} isAbsolute />
+              </>
+            )}
           </span>
         )}
       </div>
