@@ -9,6 +9,7 @@ import { newId, sha256 } from '@platform/core/id'
 import { isAnyJobRunning } from '@platform/core/jobs/active'
 import { claim, findOwnJob, firstCheckOf, nextCheckWhileRunning, renewLease } from '@platform/core/jobs/claim'
 import * as Batch from '@platform/core/jobs/batches/batch'
+import { jobIdOf, newBatchId } from '@platform/core/jobs/batches/id'
 import * as Job from '@platform/core/jobs/job'
 import { payloadText } from '@platform/core/jobs/record'
 import { recordStart } from '@platform/core/jobs/start'
@@ -329,7 +330,7 @@ test('finds a running job in the last of many organisations, and assumes one if 
   const job = await storeJob(organisationId, 'Running')
   await transact([upsert(totals, { set: { Running: 1 } })])
   expect(await isAnyJobRunning()).toBe(true)
-  expect(await countStoreCalls(isAnyJobRunning)).toBe(26)
+  expect(await countStoreCalls(isAnyJobRunning)).toBe(27)
   await transact([upsert(job, { set: { status: 'Completed' } })])
   expect(await isAnyJobRunning()).toBe(false)
 })
@@ -343,6 +344,21 @@ test('reads the first jobs of a long queue; beyond them the totals decide', asyn
   await transact([upsert(totals, { set: { Queued: 1001 } })])
   expect(await isAnyJobRunning()).toBe(false)
   await transact([upsert(totals, { set: { Running: 1 } })])
+  expect(await isAnyJobRunning()).toBe(true)
+})
+
+test('finds a running job of a batch', async () => {
+  const [organisationId = ''] = await storeOrganisations(1)
+  await transact([upsert(keys.organisationCounts(organisationId), { set: { Queued: 1 } })])
+  const batchId = newBatchId()
+  const jobKey = keys.job(organisationId, jobIdOf(batchId, 3))
+  const indexKey = { gsi3pk: keys.unfinishedBatchesOf(organisationId) }
+  await batchPut([
+    { ...keys.batch(organisationId, batchId), id: batchId, ...indexKey },
+    { ...jobKey, id: jobIdOf(batchId, 3), status: 'Queued' },
+  ])
+  expect(await isAnyJobRunning()).toBe(false)
+  await transact([upsert(jobKey, { set: { status: 'Running' } })])
   expect(await isAnyJobRunning()).toBe(true)
 })
 

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto'
 import { type JobStatus, jobStatuses, type jobTypes } from '@platform/contract/job'
 import type { Caller } from '@platform/core/caller'
 import * as keys from '@platform/core/db/keys'
+import { indexedKeys } from '@platform/core/db/index-page'
 import { batchPut, get, update } from '@platform/core/db/table'
 import { newId } from '@platform/core/id'
 import { claim } from '@platform/core/jobs/claim'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { expand } from '@platform/core/jobs/batches/expand'
+import { jobIdOf } from '@platform/core/jobs/batches/id'
 import * as Job from '@platform/core/jobs/job'
 import { type JobFilter, list } from '@platform/core/jobs/list'
 import { recordStarts } from '@platform/core/jobs/start'
@@ -214,6 +216,8 @@ describe('filters by submitter, name and time', async () => {
     [{ name: 'logs' }, [...batch, a]],
     [{ name: 'logs', createdBy: 'ann', clusterId: cluster.id, status: 'Queued' as const }, [a]],
     [{ name: 'logs', status: 'Failed' as const }, []],
+    [{ name: '', status: 'Queued' as const }, [z, ...batch, b, a]],
+    [{ since: secondJob.createdAt, until: lastJob.createdAt, status: 'Queued' as const }, [...batch, b]],
     [{ since: secondJob.createdAt }, [z, ...batch, b]],
     [{ until: secondJob.createdAt, clusterId: cluster.id }, [a]],
     [{ since: secondJob.createdAt, until: lastJob.createdAt, name: '' }, [...batch, b]],
@@ -240,6 +244,40 @@ describe('filters by submitter, name and time', async () => {
     expect(view).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2', createdBy: { id: ann.userId } })
     expect(await Job.read(ann, retry.jobIds[0]!)).toMatchObject({ name: 'Nightly logs', reason: 'Ticket 2' })
   })
+})
+
+test('lists active jobs of batches and other jobs, newest first, until their batches are finished', async () => {
+  const caller = await newCaller()
+  const clusters = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const [first, second] = clusters.map(({ cluster }) => cluster.id)
+  const single = async () => (await Job.submit(caller, scriptJob(first!))).id
+  const batch = async () => (await submitAndExpand(caller, { jobs: jobsForClusters([first!, second!]) })).jobIds
+  const [oldBatch, oldJob, newBatch, newJob] = [await batch(), await single(), await batch(), await single()]
+  const newestFirst = [newJob, ...newBatch.toReversed(), oldJob, ...oldBatch.toReversed()]
+  const queued = async (query: object = {}) => {
+    const { items, nextCursor } = await list(caller, { ...firstPage, status: 'Queued', ...query })
+    return { ids: items.map(({ id }) => id), nextCursor }
+  }
+  expect((await queued()).ids).toEqual(newestFirst)
+  expect((await queued({ clusterId: second })).ids).toEqual([newBatch[1], oldBatch[1]])
+  for (const filter of [{}, { name: '' }]) {
+    const ids: string[] = []
+    let cursor: string | undefined
+    do {
+      const page = await queued({ ...filter, pageSize: 2, cursor })
+      ids.push(...page.ids)
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(ids).toEqual(newestFirst)
+  }
+  for (const [index, id] of newBatch.entries()) await runJob(clusters[index]!, id)
+  expect((await queued()).ids).toEqual([newJob, oldJob, ...oldBatch.toReversed()])
+  await runProjections(caller)
+  const unfinished = { index: 'gsi3', pk: keys.unfinishedBatchesOf(caller.organisationId) } as const
+  expect((await indexedKeys(unfinished)).map(({ id }) => jobIdOf(id, 0))).toEqual([oldBatch[0]])
+  expect((await list(caller, { ...firstPage, status: 'Completed' })).items.map(({ id }) => id)).toEqual(
+    newBatch.toReversed(),
+  )
 })
 
 test('lists have the titles of scripts that are stored with the job, apart from it or in a batch, and find them', async () => {

@@ -7,7 +7,7 @@ import { expectStatus } from '../../conformance/support/answer.ts'
 import { PlatformProcess } from '../../support/platform.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-/** One backup for each of several layouts; `test/support/data-fixture.ts` writes the backup of the current layout. */
+/** Backups of the current layout and of an older one; `test/support/data-fixture.ts` writes those of the current layout. */
 const backups = readdirSync(import.meta.dirname).filter((name) => name.endsWith('.backup'))
 
 test('there is data of the current layout', () => {

@@ -48,7 +48,7 @@ export function firstKeys(foundKeys: readonly IndexedKey[], pageSize: number): O
   return { keys: items, next }
 }
 
-export const rangeBefore = (range: IndexRange, { before }: Page): IndexRange => {
+export const rangeBefore = <Range extends Pick<IndexRange, 'to'>>(range: Range, { before }: Page): Range => {
   if (before === undefined) return range
   const to = upperBoundBelow(before)
   return { ...range, to: range.to === undefined || to < range.to ? to : range.to }

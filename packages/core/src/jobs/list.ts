@@ -8,15 +8,8 @@ import * as Cluster from '../clusters/cluster.ts'
 import { parseRemovedIds } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, type Item } from '../db/table.ts'
-import {
-  chunksOf,
-  indexedKeys,
-  type IndexRange,
-  type KeyPage,
-  pageOfAll,
-  pageOfRange,
-  rangeBefore,
-} from '../db/index-page.ts'
+import { activeJobs, activeKeysOfCluster } from './active.ts'
+import { indexedKeys, type IndexRange, type KeyPage, pageOfAll, pageOfRange, rangeBefore } from '../db/index-page.ts'
 import { firstOf, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { lowestIdAt } from '../id.ts'
 import { chunk } from '../lib/async.ts'
@@ -48,8 +41,8 @@ const maxSearchedKeys = 10_000
 
 /**
  * A filter for a batch reads all its jobs. Other filters for submitter, name or time search a limited number of jobs.
- * Without such a filter, a filter for both cluster and status reads both indexes. The index of statuses does not
- * distinguish Queued from Running jobs, so a filter for one of these statuses reads the records.
+ * Without such a filter, a filter for both cluster and status reads both indexes. No index distinguishes Queued from
+ * Running jobs, so a filter for one of these statuses reads the records of all active jobs until the page is full.
  */
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobFilter & PageQuery) =>
   paged(['jobs', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
@@ -76,10 +69,7 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   }
   if (batchId !== undefined) return pageOfBatch(organisationId, batchId, filter, page)
   const isActive = keys.isActive(status)
-  const byStatus = {
-    index: 'gsi3',
-    pk: isActive ? keys.activeJobsOf(organisationId) : keys.organisationJobs(organisationId, status),
-  } as const
+  const byStatus = { index: 'gsi3', pk: keys.organisationJobs(organisationId, status) } as const
   if (clusterId !== undefined) {
     const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
     const cluster = await Cluster.find(organisationId, clusterId)
@@ -87,8 +77,8 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     if (isSearch(filter)) return search(organisationId, ofCluster, filter, page)
     if (status === undefined) return readPage(filter, await pageOfRange(ofCluster, async () => cluster.jobs, page))
     if (!isActive) return readPage(filter, await pageOfAll([ofCluster, byStatus], page))
-    const activePage = await pageOfAll([ofCluster, byStatus], { page: 1, pageSize: Number.MAX_SAFE_INTEGER })
-    const { items, ...rest } = pageOfItems(filterJobs(await readJobs(activePage.keys), filter), page, ({ id }) => id)
+    const activeOfCluster = await readJobs(await activeKeysOfCluster(organisationId, clusterId))
+    const { items, ...rest } = pageOfItems(filterJobs(activeOfCluster, filter), page, ({ id }) => id)
     return { jobs: items, ...rest }
   }
   const range =
@@ -105,7 +95,7 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   }
   if (isActive) {
     const readTotal = async () => (type === undefined ? countStored : countSubmitted)(await readTotals(), status)
-    return pageOfActive(byStatus, readTotal, filter, page)
+    return pageOfActive(organisationId, readTotal, filter, page)
   }
   const keysOfPage = await (type === undefined
     ? pageOfRange(range, async () => countStored(await readTotals(), status), page)
@@ -164,19 +154,38 @@ async function search(organisationId: string, range: IndexRange, filter: JobFilt
     (clusterId !== undefined && status !== undefined)
   const limit = needsRecords ? maxSearchedRecords : maxSearchedKeys
   const boundedRange = rangeBefore({ ...range, ...timeRange(filter) }, page)
-  const foundKeys = await indexedKeys({ ...boundedRange, isNewestFirst: true, limit: limit + 1 })
-  const consideredKeys = foundKeys.slice(0, limit)
-  const searchedAll = foundKeys.length <= limit
+  const isActive = clusterId === undefined && keys.isActive(status)
+  const activeJobRecords = isActive ? await newestActive(organisationId, boundedRange, limit + 1) : undefined
+  const foundKeys = isActive ? [] : await indexedKeys({ ...boundedRange, isNewestFirst: true, limit: limit + 1 })
+  const foundIds = (activeJobRecords ?? foundKeys).map(({ id }) => id)
+  const searchedAll = foundIds.length <= limit
   const removedIds = parseRemovedIds(await get(keys.removedClusters(organisationId), { mayBeStale: true }))
-  const readMatching = async (jobKeys: readonly keys.Key[]) =>
-    (await readJobs(jobKeys)).filter((job) => matches(job, filter) && !removedIds.has(clusterOf(job)))
-  const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : consideredKeys.at(-1)?.id)
+  const matching = (jobs: readonly (JobRecord | OperationRecord)[]) =>
+    jobs.filter((job) => matches(job, filter) && !removedIds.has(clusterOf(job)))
+  const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : foundIds[limit - 1])
+  const consideredKeys = foundKeys.slice(0, limit)
   if (needsRecords) {
-    const { items, totalCount, next } = pageOfItems(await readMatching(consideredKeys), page, ({ id }) => id)
+    const consideredJobs = activeJobRecords?.slice(0, limit) ?? (await readJobs(consideredKeys))
+    const { items, totalCount, next } = pageOfItems(matching(consideredJobs), page, ({ id }) => id)
     return { jobs: items, totalCount, searchedAll, next: nextOf(next) }
   }
   const { items, totalCount, next } = pageOfItems(consideredKeys, page, ({ id }) => id)
-  return { jobs: await readMatching(items), totalCount, searchedAll, next: nextOf(next) }
+  return { jobs: matching(await readJobs(items)), totalCount, searchedAll, next: nextOf(next) }
+}
+
+/** Returns at least `count` active jobs, or all. */
+async function newestActive(
+  organisationId: string,
+  range: Pick<IndexRange, 'from' | 'to'>,
+  count: number,
+  isWanted: (job: JobRecord | OperationRecord) => boolean = () => true,
+): Promise<(JobRecord | OperationRecord)[]> {
+  const jobs: (JobRecord | OperationRecord)[] = []
+  for await (const items of activeJobs(organisationId, range)) {
+    jobs.push(...items.map(parseRecord).filter(isWanted))
+    if (jobs.length >= count) break
+  }
+  return jobs
 }
 
 async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | OperationRecord)[]> {
@@ -187,10 +196,8 @@ async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | Oper
     .map(parseRecord)
 }
 
-const jobsPerRead = 100
-
 async function pageOfActive(
-  range: IndexRange,
+  organisationId: string,
   readTotal: () => Promise<number>,
   filter: JobFilter,
   page: Page,
@@ -198,11 +205,8 @@ async function pageOfActive(
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
   const total = readTotal()
-  const jobs: (JobRecord | OperationRecord)[] = []
-  for await (const jobKeys of chunksOf(rangeBefore(range, page), jobsPerRead)) {
-    jobs.push(...filterJobs(await readJobs(jobKeys), filter))
-    if (jobs.length > end) break
-  }
+  const range = rangeBefore({}, page)
+  const jobs = await newestActive(organisationId, range, end + 1, (job) => matches(job, filter))
   const { items, next } = firstOf(jobs.slice(offset), page.pageSize, ({ id }) => id)
   const isComplete = jobs.length <= end && page.before === undefined
   return { jobs: items, totalCount: isComplete ? jobs.length : Math.max(await total, jobs.length), next }

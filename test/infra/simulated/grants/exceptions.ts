@@ -72,6 +72,7 @@ export const unusedGrants: Record<string, Record<string, string>> = {
   'schedule/sweep': {
     'secret:identity': 'Confirms users of directories who used an API token.',
     'queue:installs': 'Repeats lost messages of installations.',
+    'channel:wake': 'Wakes relays when a relay update offers them the next version.',
   },
   'schedule/heartbeat': {
     'table:write': 'Records the health of each module.',

@@ -102,6 +102,7 @@ function batchWrites(
   }
   const indexKeys = {
     gsi1pk: keys.organisationBatches(organisationId),
+    gsi3pk: keys.unfinishedBatchesOf(organisationId),
     ...keys.dueIndexKeys(id, now() + outboxRetryMs),
   }
   return [create(keys.batch(organisationId, id), { ...item, createdAtMs: timeMsOf(id), ...indexKeys }), ...writes]

@@ -6,6 +6,7 @@ import { lowBits, newId, withLowBits } from '../../id.ts'
  */
 
 const indexBits = 9
+export const maxJobIndex = 2 ** indexBits - 1
 
 export const newBatchId = (): string => withLowBits(newId('batch'), indexBits, 0)
 

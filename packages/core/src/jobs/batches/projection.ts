@@ -63,7 +63,7 @@ function countWrites(batch: BatchRecord, counts: Counts): WriteItem[] {
   // A job's start may be projected after the batch is finished; the event must not repeat.
   const isFinished = batch.finishedAtMs === undefined && countEnded(result) === submittedCount
   const add = Object.fromEntries(Object.entries(counts).filter(([, delta]) => delta !== 0))
-  const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk'] }) }
+  const change = { add, ...(isFinished && { set: { finishedAtMs: now() }, remove: ['duepk', 'duesk', 'gsi3pk'] }) }
   const condition = {
     completed: unchangedCondition(completed || undefined),
     failed: unchangedCondition(failed || undefined),
