@@ -204,8 +204,8 @@ async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay
 }
 
 /**
- * Lets all relays claim their jobs and waits, before the first job ends, so that consumers receive full batches of
- * messages.
+ * Each job ends at once, or all jobs run for the given time. Messages are delivered after all relays have claimed or
+ * reported their jobs, so that consumers receive full batches of messages.
  */
 async function runBatch(
   recorder: Recorder,
@@ -216,11 +216,17 @@ async function runBatch(
   const clusterIds = relays.map(({ clusterId }) => clusterId)
   await recorder.request('jobs', batchRequest(accessToken, clusterIds), 'POST /jobs/batch, full')
   await recorder.deliverMessages()
-  const claimedJobs: ClaimedJob[] = []
-  for (const relay of relays) claimedJobs.push(await claim(recorder, relay))
-  await delay(durationMs)
-  await recorder.deliverMessages()
-  for (const job of claimedJobs) await complete(recorder, job)
+  const runningJobs: ClaimedJob[] = []
+  for (const relay of relays) {
+    const job = await claim(recorder, relay)
+    if (durationMs > 0) runningJobs.push(job)
+    else await complete(recorder, job)
+  }
+  if (durationMs > 0) {
+    await delay(durationMs)
+    await recorder.deliverMessages()
+  }
+  for (const job of runningJobs) await complete(recorder, job)
   for (const delayMs of [endDelayMs, sharedDelayMs]) {
     await delay(delayMs)
     await recorder.deliverMessages()

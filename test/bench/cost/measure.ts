@@ -8,8 +8,7 @@ import { startEnvironment } from './environment.ts'
 import type { FlowCost, Units } from './model.ts'
 import type { Cost } from './recorder.ts'
 
-/** So few that all jobs of `recordJobs` end within two seconds; otherwise their starts are recorded separately. */
-const batchJobs = 40
+const batchJobs = 100
 const storedClusters = 10
 
 export async function measureUnits(): Promise<void> {
