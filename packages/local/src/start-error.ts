@@ -1,4 +1,4 @@
-/** A problem that the user can fix prevents the start. */
+/** Reports a problem that prevents the start and that the user can fix. */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }

@@ -45,7 +45,7 @@ const offlineMs = 600_000
  */
 const sweepPauseMs = 70_000
 const checksPerSweep = 5
-/** Number of heartbeats after which the cluster record has its maximum number of request nonces. */
+/** After these heartbeats, the list of recent tokens in the cluster record no longer grows. */
 const warmUpHeartbeats = 20
 /** Longer than the delay of messages about claims. */
 const startDelayMs = 2500

@@ -1,4 +1,7 @@
-/** Rotates a key in a process that a failpoint kills. Arguments: the offset of the clock in milliseconds, and the key. */
+/**
+ * Rotates a key in a process of its own, which a failpoint may kill. Arguments: the offset of the clock in milliseconds,
+ * and the kind of key.
+ */
 import { shiftClock } from '@platform/core/clock'
 import { rotationIn } from '@platform/core/signing/keys'
 

@@ -29,7 +29,7 @@ export const idempotencyKey = {
   schema: { type: 'string' as const, minLength: 1, maxLength: 200, example: '3f0f9c5e-0b6e-4b8e-9d4e-6a8f6b7c1d2e' },
 }
 
-/** Converts an endpoint to a route of the generator, without the platform's own fields, which would be printed. */
+/** Converts an endpoint to a route of the OpenAPI generator. Omits the platform's own fields from the document. */
 export function operationOf({ operationId, endpoint }: Route): RouteConfig {
   const { method, path, tags, summary, description, access, request } = endpoint
   const body = request?.body

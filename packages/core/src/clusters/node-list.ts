@@ -18,7 +18,7 @@ export interface NodeQuery extends PageQuery {
   sort?: NodeSort | undefined
 }
 
-/** Limits a request: each call returns the nodes of about 1,000 clusters or more (1 MB). */
+/** Limits a request. Each query (1 MB) returns the nodes of at least about 1,000 clusters. */
 const maxCalls = 12
 /** Positions descend within a cluster, in the order of its nodes, of which there are at most 2,000. */
 const maxIndex = 9999

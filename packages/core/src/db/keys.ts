@@ -29,7 +29,7 @@ export const fold = (name: string): string =>
 /** Truncates the name, because a sign-in may contain a name of any length, and keys have at most 2,048 bytes. */
 export const foldUsername = (name: string): string => fold(name.normalize('NFKC')).slice(0, 500)
 
-/** Setup state, the hash of the initial admin token, and the number of API starts. */
+/** Setup state, settings, the layout of the table, the hash of the initial admin token, and the number of API starts. */
 export const platform = (): Key => ({ pk: 'PLATFORM', sk: 'STATE' })
 
 export const writeCheck = (): Key => ({ pk: 'PLATFORM', sk: 'WRITE-CHECK' })

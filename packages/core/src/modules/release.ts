@@ -21,7 +21,7 @@ const labels = {
   version: 'org.platform.module.version',
 } as const
 
-/** `manifestUrl` is set if the manifest is not read from the image; `id` and `version` are the expected ones. */
+/** Without `manifestUrl`, the manifest comes from the image. `id` and `version` are the expected ones. */
 export interface ReleaseRequest {
   reference: ImageReference
   manifestUrl?: string | undefined

@@ -16,7 +16,7 @@ export interface DemoRelay {
   clusterId: string
   /** Name of the relay and its node. */
   name: string
-  /** Lines `key=value` that the relay reports as facts. */
+  /** Lines of the form `key=value` that the relay reports as facts. */
   facts: string
 }
 

@@ -60,7 +60,7 @@ export class Connection {
   }
 
   send(bytes: Buffer): void {
-    // A slow client loses messages, which QoS 0 permits, and replies.
+    // A slow client loses messages and replies. QoS 0 permits the loss of messages.
     if (this.#socket.bufferedAmount < maxBufferedBytes) this.#socket.send(bytes)
   }
 
