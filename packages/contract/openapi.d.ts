@@ -425,7 +425,7 @@ export interface paths {
         };
         /**
          * Timeline of a cluster, newest first
-         * @description Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days. A job has one entry, at the time of its creation, with its current status.
+         * @description Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days. A job has one entry, at the time of its creation, with its current status. The entry disappears when the retention of the job ends.
          *
          *     Requires the permission `clusters:read`.
          */
@@ -4238,6 +4238,7 @@ export interface components {
          *       "title": "Job failed",
          *       "detail": "exit_nonzero",
          *       "resource": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "startedAt": "2026-11-21T09:30:01.000Z",
          *       "endedAt": "2026-11-21T09:30:04.000Z",
          *       "actor": {
          *         "kind": "user",
@@ -4259,6 +4260,12 @@ export interface components {
             at: string;
             /**
              * Format: date-time
+             * @description Time at which the job started
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            startedAt?: string;
+            /**
+             * Format: date-time
              * @description Time at which the job ended
              * @example 2026-11-21T09:30:00.000Z
              */
@@ -4274,6 +4281,7 @@ export interface components {
             detail?: string;
             /** @description Subject of the entry, if not the cluster */
             resource?: string;
+            /** @description For a job, the user who submitted it; for a cancelled job, the user who cancelled it, or the platform */
             actor?: components["schemas"]["AuditActor"];
             /**
              * @description Audit entry written by a caller, not by the platform
@@ -10764,6 +10772,7 @@ export interface operations {
                      *           "title": "Job failed",
                      *           "detail": "exit_nonzero",
                      *           "resource": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "startedAt": "2026-11-21T09:30:01.000Z",
                      *           "endedAt": "2026-11-21T09:30:04.000Z",
                      *           "actor": {
                      *             "kind": "user",

@@ -9,6 +9,7 @@ export const TimelineEntry = z
   .object({
     id: id('evt'),
     at: timestamp,
+    startedAt: timestamp.optional(),
     endedAt: timestamp.optional(),
     kind: z.enum(timelineKinds),
     title: z.string().max(200),
@@ -26,6 +27,7 @@ export const TimelineEntry = z
       title: 'Job failed',
       detail: 'exit_nonzero',
       resource: 'job_01jd8w5k3zr9x2m4c7t6v0b1qa',
+      startedAt: '2026-11-21T09:30:01.000Z',
       endedAt: '2026-11-21T09:30:04.000Z',
       actor: { kind: 'user', id: 'user_01jd8w5k3zr9x2m4c7t6v0b1qa' },
     },
@@ -39,7 +41,7 @@ export const getClusterTimeline = createRoute({
   tags: ['Clusters'],
   summary: 'Timeline of a cluster, newest first',
   description:
-    'Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days. A job has one entry, at the time of its creation, with its current status.',
+    'Changes of status, jobs, audit entries and other events: the newest 10,000 of the last 90 days. A job has one entry, at the time of its creation, with its current status. The entry disappears when the retention of the job ends.',
   request: { params: z.object({ id: pathId('clus') }), query: z.strictObject(paging) },
   responses: { 200: { description: 'A page of the timeline', content: json(pageOf(TimelineEntry)) } },
   errors: ['cluster_not_found'],

@@ -64,7 +64,7 @@ export const operationBudgets: Readonly<Record<string, Budget>> = {
   'PATCH /clusters/{id}': changes(3, 12),
   'DELETE /clusters/{id}': changes(3, 34),
   'POST /clusters/{id}/enrollment-token': changes(2, 10),
-  'GET /clusters/{id}/timeline': reads(2),
+  'GET /clusters/{id}/timeline': reads(4),
   'GET /sites': reads(1),
   'POST /sites': changes(1, 14),
   'DELETE /sites/{id}': changes(2, 10),

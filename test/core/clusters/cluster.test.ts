@@ -19,7 +19,7 @@ import { timelineProjection } from '@platform/core/clusters/timeline-projection'
 import * as Timeline from '@platform/core/jobs/cluster-timeline'
 import * as keys from '@platform/core/db/keys'
 import { get, patch, query, upsert } from '@platform/core/db/table'
-import { transact } from '@platform/core/db/transact'
+import { removeAll, transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import * as Job from '@platform/core/jobs/job'
 import type { OutboxRecord } from '@platform/core/outbox/record'
@@ -312,7 +312,8 @@ test('lists events, status changes, jobs and audit entries of one cluster, newes
   await runJob(enrolled, jobId, 3)
   advanceClock(1)
   const { id: cancelledId } = await Job.submit(caller, scriptJob(clusterId))
-  await Job.cancel(caller, cancelledId)
+  const otherUser = await newCaller(caller.organisationId)
+  await Job.cancel(otherUser, cancelledId)
   await drainOutbox(caller.organisationId)
 
   const { items, totalCount } = await read(caller, clusterId)
@@ -337,9 +338,14 @@ test('lists events, status changes, jobs and audit entries of one cluster, newes
     detail: 'exit_nonzero',
     resource: jobId,
     actor: { kind: 'user', id: caller.userId },
+    startedAt: expect.any(String),
     endedAt: expect.any(String),
   })
-  const cancellation = { detail: 'cancelled_by_user', resource: cancelledId }
+  const cancellation = {
+    detail: 'cancelled_by_user',
+    resource: cancelledId,
+    actor: { kind: 'user', id: otherUser.userId },
+  }
   expect(items.find(({ title }) => title === 'Job cancelled')).toMatchObject(cancellation)
   const update = { detail: 'berlin-2', actor: { kind: 'user', id: caller.userId } }
   expect(items.find(({ title }) => title === 'cluster.update')).toMatchObject(update)
@@ -380,9 +386,14 @@ const copyOf = (record: OutboxRecord, delayMs: number): OutboxRecord => ({
 
 test('shows the newest 10,000 entries of the last 90 days', async () => {
   const { caller, id, organisationId } = await registeredCluster()
+  await Job.submit(caller, scriptJob(id))
   await drainOutbox(organisationId)
   advanceClock(90 * 24 * 3_600_000 + 1000)
   expect(await read(caller, id)).toMatchObject({ items: [], totalCount: 0 })
+  const [oldJob, newJob] = [await Job.submit(caller, scriptJob(id)), await Job.submit(caller, scriptJob(id))]
+  await removeAll(keys.job(organisationId, oldJob.id))
+  const { items } = await read(caller, id)
+  expect(items.filter(({ kind }) => kind === 'job').map(({ resource }) => resource)).toEqual([newJob.id])
   await writeOutboxRecords(caller, statusChanges(id, 20))
   const records = await readPendingRecords(organisationId)
   for (let copy = 0; copy < 510; copy += 30) {

@@ -280,6 +280,74 @@ test('lists active jobs of batches and other jobs, newest first, until their bat
   )
 })
 
+/** Stores queued jobs of `clusterId` without a batch, one for each millisecond. */
+async function storeQueued(
+  organisationId: string,
+  clusterId: string,
+  count: number,
+  fromMs: number,
+): Promise<string[]> {
+  const job = { organisationId, clusterId, type: 'InvokeScript' as const, status: 'Queued' as const }
+  const fields = {
+    ...job,
+    timeoutSeconds: 1,
+    createdAtMs: 1,
+    expiresAtMs: 1,
+    createdBy: 'u',
+    ...keys.jobIndexKeys(job),
+  }
+  const ids = Array.from({ length: count }, (_, index) => newId('job', fromMs + index))
+  for (const part of chunk(ids, 250))
+    await batchPut(part.map((id) => ({ ...keys.job(organisationId, id), id, ...fields })))
+  return ids.toReversed()
+}
+
+test('a search for active jobs considers a limited number, and its cursor continues after them', async () => {
+  const caller = await newCaller()
+  const [clusterId = ''] = await storeClusters(caller, 1)
+  const olderIds = await storeQueued(caller.organisationId, clusterId, 600, Date.now() - 60_000)
+  const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([clusterId], 2) })
+  const newerIds = await storeQueued(caller.organisationId, clusterId, 600, Date.now() + 60_000)
+  const newestFirst = [...newerIds, ...jobIds.toReversed(), ...olderIds]
+  for (const filter of [{ createdBy: caller.userId }, { createdBy: 'u' }]) {
+    const foundIds: string[] = []
+    let cursor: string | undefined
+    const searchedAll: (boolean | undefined)[] = []
+    do {
+      const page = await list(caller, { ...filter, status: 'Queued', page: 1, pageSize: 500, cursor })
+      foundIds.push(...page.items.map(({ id }) => id))
+      searchedAll.push(page.searchedAll)
+      cursor = page.nextCursor
+    } while (cursor !== undefined)
+    expect(foundIds).toEqual(newestFirst.filter((id) => jobIds.includes(id) === (filter.createdBy !== 'u')))
+    expect([searchedAll[0], searchedAll.at(-1)]).toEqual([false, true])
+  }
+})
+
+test('a list of running jobs does not read batches without running jobs', async () => {
+  const caller = await newCaller()
+  const clusters = [await enrolledCluster(caller), await enrolledCluster(caller)]
+  const clusterIds = clusters.map(({ cluster }) => cluster.id)
+  for (let count = 0; count < 9; count++) await submitAndExpand(caller, { jobs: jobsForClusters(clusterIds) })
+  const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters(clusterIds) })
+  await bringToStatus(caller, clusters[0]!, jobIds[0]!, 'Running')
+  await runProjections(caller)
+  for (const [filter, limit] of [[{}, 6] as const, [{ clusterId: clusterIds[0] }, 8] as const]) {
+    const { result, usage } = await measureUsage(() => list(caller, { ...filter, ...firstPage, status: 'Running' }))
+    expect(result.items.map(({ id }) => id)).toEqual([jobIds[0]])
+    expect(usage.calls.length).toBeLessThanOrEqual(limit)
+  }
+})
+
+test('lists jobs that ended at their creation by their status', async () => {
+  const { caller, enrolled } = await callerWithCluster()
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
+  await Batch.cancel(caller, batchId)
+  await expand(caller.organisationId, batchId)
+  expect((await list(caller, { ...firstPage, status: 'Cancelled' })).items.map(({ id }) => id)).toEqual(jobIds)
+  expect((await list(caller, { ...firstPage, status: 'Queued' })).items).toEqual([])
+})
+
 test('lists have the titles of scripts that are stored with the job, apart from it or in a batch, and find them', async () => {
   const { caller, enrolled } = await callerWithCluster()
   const largeScript = { script: `set -e\nls /large\n# ${randomBytes(9000).toString('hex')}` }

@@ -27,7 +27,9 @@ export const reporting = (version: string): string =>
   `export const handler = async () => ({ statusCode: 200, headers: { 'x-version': '${version}' }, body: '${version}' })`
 
 // The platform imports a staged function only if the checkout has it.
-const checkoutSources = Object.fromEntries([...functionNames, 'queue/batches'].map((name) => [name, reporting('checkout')]))
+const checkoutSources = Object.fromEntries(
+  [...functionNames, 'queue/batches'].map((name) => [name, reporting('checkout')]),
+)
 
 export const zipOf = (files: Record<string, string>): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([path, text]) => [path, new TextEncoder().encode(text)])))

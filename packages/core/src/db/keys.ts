@@ -337,7 +337,8 @@ export const jobStatusIndexKey = ({ organisationId }: { organisationId: string }
   gsi3pk: organisationJobs(organisationId, isActive(status) ? 'Active' : status),
 })
 /** Queued and running jobs share a partition, so that a claim does not change the index. */
-export const isActive = (status: string | undefined): boolean => status === 'Queued' || status === 'Running'
+export const isActive = (status: string | undefined): status is 'Queued' | 'Running' =>
+  status === 'Queued' || status === 'Running'
 export const activeJobsOf = (organisationId: string): string => organisationJobs(organisationId, 'Active')
 export const unfinishedBatchesOf = (organisationId: string): string => `${organisationId}#BATCHES#Unfinished`
 

@@ -1,20 +1,22 @@
 import * as keys from '../db/keys.ts'
 import { getMany, type Item, query, queryAll } from '../db/table.ts'
-import { chunksOf, indexedKeys, type IndexedKey, type IndexRange, pageOfAll } from '../db/index-page.ts'
+import { chunksOf, indexedKeys, type IndexRange, pageOfAll } from '../db/index-page.ts'
 import { chunk } from '../lib/async.ts'
 import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 import { batchIdOf, jobIdOf, maxJobIndex } from './batches/id.ts'
+import { countsOf, parseBatch } from './batches/record.ts'
 
 /** If there are more organisations than this, the check assumes that a job is running. */
 const organisationLimit = 20_000
 const pageSize = 1000
 
 /**
- * The check reads about this many queued jobs of an organisation. If there are more and the totals contain a running job,
- * it assumes that a job is running.
+ * The check reads at most this many queued and running jobs, and the jobs of this many batches, of an organisation. If
+ * there are more and the totals contain a running job, it assumes that a job is running.
  */
 const readLimit = 1000
+const batchLimit = 100
 
 const organisationsPerRead = 50
 
@@ -42,68 +44,130 @@ export async function isAnyJobRunning(limit = organisationLimit): Promise<boolea
   return true
 }
 
-/** Reads the records, because the totals may still count a finished update, which must not block a rollback. */
+/**
+ * Reads the records consistently, because the totals may still count a finished update, which must not block a rollback,
+ * and do not count a job as running at once. Starts with the oldest jobs, because relays run these first.
+ */
 async function isJobRunningIn(organisationId: string, totals: Item | undefined): Promise<boolean> {
-  let readCount = 0
-  for await (const jobs of activeJobs(organisationId)) {
-    if (jobs.some(({ status }) => status === 'Running')) return true
-    readCount += jobs.length
-    if (readCount >= readLimit) return countJobs(totals, 'Running') > 0
+  const [jobKeys, batchIds] = await Promise.all([
+    indexedKeys({ ...activeRange(organisationId), limit: readLimit }),
+    unfinishedBatchIds(organisationId),
+  ])
+  const isTooLong = jobKeys.length === readLimit || batchIds.length > batchLimit
+  if (isTooLong && countJobs(totals, 'Running') > 0) return true
+  if ((await getMany(jobKeys)).some(isRunning)) return true
+  for (const part of chunk(batchIds.toReversed().slice(0, batchLimit), maxConcurrentReads)) {
+    const jobs = await Promise.all(part.map((id) => queryAll(keys.jobsOfBatch(organisationId, id))))
+    if (jobs.flat().some(isRunning)) return true
   }
   return false
 }
 
+const isRunning = (job: Item | undefined): boolean => job?.['status'] === 'Running'
+
+type ActiveStatus = 'Queued' | 'Running'
+
 const jobsPerRead = 100
+const maxConcurrentReads = 8
 
 const activeRange = (organisationId: string) =>
   ({ index: 'gsi3', pk: keys.activeJobsOf(organisationId) }) satisfies IndexRange
 
-/** Newest first. The range includes batches of which no job is active any more, until they are finished. */
+const byNewest = (one: { id?: unknown }, other: { id?: unknown }): number =>
+  String(one.id) < String(other.id) ? 1 : -1
+
+/** Newest first. */
 async function unfinishedBatchIds(organisationId: string): Promise<string[]> {
   const range = { index: 'gsi3', pk: keys.unfinishedBatchesOf(organisationId), isNewestFirst: true } as const
   return (await indexedKeys(range)).map(({ id }) => id)
 }
 
-/** Yields the items of the queued and running jobs in parts, newest first. `from` and `to` are job ids, both inclusive. */
+/**
+ * Returns those of the batches that count jobs with the status, so that a batch which waits for its last jobs is not
+ * read in vain. The counts lag.
+ */
+async function batchesWith(status: ActiveStatus, organisationId: string, batchIds: readonly string[]) {
+  const items = await getMany(
+    batchIds.map((id) => keys.batch(organisationId, id)),
+    { mayBeStale: true },
+  )
+  const count = { Queued: 'queued', Running: 'running' } as const
+  const batches = items.filter((item) => item !== undefined).map(parseBatch)
+  return batches.filter((batch) => countsOf(batch)[count[status]] > 0).map(({ id }) => id)
+}
+
+const readJobsOf = (organisationId: string, batchId: string): Promise<Item[]> =>
+  queryAll({ ...keys.jobsOfBatch(organisationId, batchId), isNewestFirst: true, mayBeStale: true })
+
+/** All active jobs from `oldestId` on, newest first, that were not in an earlier part. They may have ended by now. */
+interface ActivePart {
+  jobs: Item[]
+  oldestId: string
+  batchCount: number
+}
+
+/** Yields the jobs with the status in parts, newest first. `from` and `to` are job ids, both inclusive. */
 export async function* activeJobs(
   organisationId: string,
-  { from = '', to = '~' }: { from?: string | undefined; to?: string | undefined } = {},
-): AsyncGenerator<Item[], void> {
-  const batchIds = (await unfinishedBatchIds(organisationId)).filter(
-    (id) => jobIdOf(id, 0) <= to && from <= jobIdOf(id, maxJobIndex),
+  status: ActiveStatus,
+  { from = '', to = '~' }: { from?: string | undefined; to?: string | undefined },
+): AsyncGenerator<ActivePart, void> {
+  const isWithin = ({ id }: Item) => from <= String(id) && String(id) <= to
+  const mayBeWithin = (id: string) => jobIdOf(id, 0) <= to && from <= jobIdOf(id, maxJobIndex)
+  const batchIds = await batchesWith(
+    status,
+    organisationId,
+    (await unfinishedBatchIds(organisationId)).filter(mayBeWithin),
   )
-  for await (const jobKeys of chunksOf({ ...activeRange(organisationId), from, to }, jobsPerRead)) {
+  let concurrency = 1
+  for await (const jobKeys of followedByNone(chunksOf({ ...activeRange(organisationId), from, to }, jobsPerRead))) {
     let jobs = (await getMany(jobKeys, { mayBeStale: true })).filter((job) => job !== undefined)
     const oldestId = jobKeys.at(-1)?.id ?? ''
     while (batchIds[0] !== undefined && jobIdOf(batchIds[0], 0) > oldestId) {
-      const batchId = batchIds.shift() ?? ''
-      const isNewer = ({ id }: Item) => String(id) > jobIdOf(batchId, 0)
-      yield jobs.filter(isNewer)
-      yield await activeJobsOfBatch(organisationId, batchId, from, to)
+      // Few batches usually fill a page; more are read at once only if they do not.
+      const group = batchIds.slice(0, concurrency).filter((id) => jobIdOf(id, 0) > oldestId)
+      batchIds.splice(0, group.length)
+      concurrency = Math.min(2 * concurrency, maxConcurrentReads)
+      const jobsOfBatches = (await Promise.all(group.map((id) => readJobsOf(organisationId, id)))).flat()
+      const reachedId = jobIdOf(group.at(-1) ?? '', 0)
+      const isNewer = ({ id }: Item) => String(id) > reachedId
+      const reachedJobs = [...jobs.filter(isNewer), ...jobsOfBatches.filter(isWithin)].toSorted(byNewest)
+      yield { jobs: reachedJobs, oldestId: reachedId, batchCount: group.length }
       jobs = jobs.filter((job) => !isNewer(job))
     }
-    yield jobs
+    yield { jobs, oldestId, batchCount: 0 }
   }
-  for (const batchId of batchIds) yield await activeJobsOfBatch(organisationId, batchId, from, to)
 }
 
-async function activeJobsOfBatch(organisationId: string, batchId: string, from: string, to: string): Promise<Item[]> {
-  const range = { ...keys.jobsOfBatch(organisationId, batchId), isNewestFirst: true, mayBeStale: true }
-  const isWithin = ({ id, status }: Item) => keys.isActive(String(status)) && from <= String(id) && String(id) <= to
-  return (await queryAll(range)).filter(isWithin)
+async function* followedByNone<Element>(parts: AsyncIterable<Element[]>): AsyncGenerator<Element[], void> {
+  yield* parts
+  yield []
 }
 
-/** Newest first. May include ended jobs of unfinished batches. */
-export async function activeKeysOfCluster(organisationId: string, clusterId: string): Promise<IndexedKey[]> {
+/** Returns all queued and running jobs of a cluster, and perhaps ended ones, newest first. */
+export async function activeJobsOfCluster(
+  organisationId: string,
+  clusterId: string,
+  status: ActiveStatus,
+): Promise<Item[]> {
   const ofCluster = { index: 'gsi1', pk: keys.clusterJobs(clusterId) } as const
-  const [{ keys: singleKeys }, batchIds] = await Promise.all([
+  const [{ keys: singleKeys }, allBatchIds] = await Promise.all([
     pageOfAll([ofCluster, activeRange(organisationId)], { page: 1, pageSize: Number.MAX_SAFE_INTEGER }),
     unfinishedBatchIds(organisationId),
   ])
-  const oldestId = batchIds.at(-1)
-  if (oldestId === undefined) return singleKeys
-  const isUnfinished = new Set(batchIds)
-  const newerKeys = await indexedKeys({ ...ofCluster, from: jobIdOf(oldestId, 0) })
-  const batchKeys = newerKeys.filter(({ id }) => isUnfinished.has(batchIdOf(id)))
-  return [...singleKeys, ...batchKeys].toSorted((one, other) => (one.id < other.id ? 1 : -1))
+  const jobs = (await getMany(singleKeys, { mayBeStale: true })).filter((job) => job !== undefined)
+  const oldestBatchId = allBatchIds.at(-1)
+  if (oldestBatchId === undefined) return jobs
+  const newerKeys = await indexedKeys({ ...ofCluster, from: jobIdOf(oldestBatchId, 0) })
+  const isOfCluster = new Set(newerKeys.map(({ id }) => batchIdOf(id)))
+  const batchIds = await batchesWith(
+    status,
+    organisationId,
+    allBatchIds.filter((id) => isOfCluster.has(id)),
+  )
+  for (const part of chunk(batchIds, maxConcurrentReads)) {
+    const jobsOfBatches = await Promise.all(part.map((id) => readJobsOf(organisationId, id)))
+    jobs.push(...jobsOfBatches.flat().filter((job) => job['clusterId'] === clusterId))
+  }
+  return jobs.toSorted(byNewest)
 }

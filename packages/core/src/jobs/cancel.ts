@@ -4,7 +4,7 @@ import { now } from '../clock.ts'
 import { addEnded, counterWrites } from '../clusters/counters.ts'
 import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
-import { patch, type WriteItem } from '../db/table.ts'
+import { type Item, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { inboxExitChange, leaveInbox } from './inbox.ts'
 import { type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
@@ -38,7 +38,7 @@ export async function finishQueued(
   )
   const effects = jobs.map((job) => effectsOfFinish(job, end))
   const failure = await commit(actor, {
-    writes: [...jobs.flatMap((job) => finishWrites(job, end, context)), ...counters.map(({ write }) => write)],
+    writes: [...jobs.flatMap((job) => finishWrites(actor, job, end, context)), ...counters.map(({ write }) => write)],
     ...responseOf(context),
     ...(actor.kind === 'user' && { audit: { action: 'job.cancel', resource: jobs[0]?.id ?? '' } }),
     events: effects.flatMap(({ events }) => events),
@@ -52,9 +52,9 @@ function counterChange(job: JobRecord, { status }: JobEnd) {
   return { clusterId: job.clusterId, drop, add: { activeJobs: -1, ...add, ...addEnded(status) } }
 }
 
-function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelContext): WriteItem[] {
+function finishWrites(actor: Actor, job: JobRecord, end: JobEnd, { atMs = now() }: CancelContext): WriteItem[] {
   const change = {
-    set: { ...end, ...keys.jobStatusIndexKey(job, end.status), completedAtMs: atMs },
+    set: { ...end, ...cancelledBy(actor), ...keys.jobStatusIndexKey(job, end.status), completedAtMs: atMs },
     remove: ['duepk', 'duesk'],
   }
   const condition = { status: { is: 'Queued' }, isThrottled: unchangedCondition(job.isThrottled) }
@@ -65,7 +65,7 @@ function finishWrites(job: JobRecord, end: JobEnd, { atMs = now() }: CancelConte
 export async function requestCancel(actor: Actor, job: JobRecord, context: CancelContext = {}): Promise<boolean> {
   if (job.cancelRequestedAtMs === undefined) {
     const failure = await commit(actor, {
-      writes: [cancelWrite(job, context)],
+      writes: [cancelWrite(job, { ...cancelledBy(actor), cancelRequestedAtMs: context.atMs ?? now() })],
       ...responseOf(context),
       audit: { action: 'job.cancel', resource: job.id },
     })
@@ -82,8 +82,10 @@ export async function requestCancelAll(jobs: readonly JobRecord[]): Promise<bool
   return true
 }
 
-const cancelWrite = (job: JobRecord, { atMs = now() }: CancelContext = {}): WriteItem => {
-  const set = { cancelRequestedAtMs: atMs, ...keys.dueIndexKeys(job.id, now() + cancelConfirmMs) }
+const cancelledBy = (actor: Actor) => (actor.kind === 'user' ? { cancelledBy: actor.userId } : {})
+
+const cancelWrite = (job: JobRecord, fields: Item = { cancelRequestedAtMs: now() }): WriteItem => {
+  const set = { ...fields, ...keys.dueIndexKeys(job.id, now() + cancelConfirmMs) }
   const isRunning = { status: { is: 'Running' }, cancelRequestedAtMs: { absent: true } } as const
   return patch(keys.job(job.organisationId, job.id), { set }, isRunning)
 }

@@ -16,12 +16,12 @@ export const read = (caller: Caller, clusterId: string, query: PageQuery) =>
 
 /** Reads the records of only those jobs that the page shows. */
 async function readPage({ organisationId }: Caller, clusterId: string, page: Page) {
-  const [cluster, storedItems, jobKeys] = await Promise.all([
+  const [cluster, storedItems] = await Promise.all([
     Cluster.find(organisationId, clusterId),
     storedEntries(organisationId, clusterId),
-    newestJobKeys(clusterId),
   ])
   if (cluster === undefined) throw platformError('cluster_not_found')
+  const jobKeys = await newestJobKeys(clusterId)
   const sources = [
     ...storedItems.map((entry) => ({ id: entry.id, entry, jobKey: undefined })),
     ...jobKeys.map((jobKey) => ({ id: entryIdOf(jobKey.id), entry: undefined, jobKey })),
@@ -59,6 +59,13 @@ const entryOf = (job: JobRecord): TimelineEntry => ({
   title: `Job ${job.status.toLowerCase()}`,
   ...(job.statusReason !== undefined && { detail: job.statusReason }),
   resource: job.id,
-  actor: { kind: 'user', id: job.createdBy },
+  actor: actorOf(job),
+  ...optionalTimestamp('startedAt', job.startedAtMs),
   ...optionalTimestamp('endedAt', job.completedAtMs),
 })
+
+/** The user who submitted the job, or for a cancelled job, the user who cancelled it, or the platform. */
+function actorOf({ status, createdBy, cancelledBy }: JobRecord): TimelineEntry['actor'] {
+  const userId = status === 'Cancelled' ? cancelledBy : createdBy
+  return userId === undefined ? { kind: 'system', id: 'system' } : { kind: 'user', id: userId }
+}

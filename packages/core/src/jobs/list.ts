@@ -8,7 +8,7 @@ import * as Cluster from '../clusters/cluster.ts'
 import { parseRemovedIds } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, type Item } from '../db/table.ts'
-import { activeJobs, activeKeysOfCluster } from './active.ts'
+import { activeJobs, activeJobsOfCluster } from './active.ts'
 import { indexedKeys, type IndexRange, type KeyPage, pageOfAll, pageOfRange, rangeBefore } from '../db/index-page.ts'
 import { firstOf, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { lowestIdAt } from '../id.ts'
@@ -38,11 +38,12 @@ export interface JobFilter {
 /** Limits of one search request: the records that it reads, or the keys if the filter needs no records. */
 const maxSearchedRecords = 1000
 const maxSearchedKeys = 10_000
+const maxSearchedBatches = 100
 
 /**
  * A filter for a batch reads all its jobs. Other filters for submitter, name or time search a limited number of jobs.
  * Without such a filter, a filter for both cluster and status reads both indexes. No index distinguishes Queued from
- * Running jobs, so a filter for one of these statuses reads the records of all active jobs until the page is full.
+ * Running jobs, so a filter for one of these statuses reads the records of active jobs until the page is full.
  */
 export const list = (caller: Caller, { page, pageSize, cursor, ...filter }: JobFilter & PageQuery) =>
   paged(['jobs', caller.organisationId, filter], { page, pageSize, cursor }, async (each) => {
@@ -77,8 +78,8 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
     if (isSearch(filter)) return search(organisationId, ofCluster, filter, page)
     if (status === undefined) return readPage(filter, await pageOfRange(ofCluster, async () => cluster.jobs, page))
     if (!isActive) return readPage(filter, await pageOfAll([ofCluster, byStatus], page))
-    const activeOfCluster = await readJobs(await activeKeysOfCluster(organisationId, clusterId))
-    const { items, ...rest } = pageOfItems(filterJobs(activeOfCluster, filter), page, ({ id }) => id)
+    const jobs = (await activeJobsOfCluster(organisationId, clusterId, status)).map(parseRecord)
+    const { items, ...rest } = pageOfItems(filterJobs(jobs, filter), page, ({ id }) => id)
     return { jobs: items, ...rest }
   }
   const range =
@@ -95,7 +96,7 @@ async function findJobs({ organisationId }: Caller, filter: JobFilter, page: Pag
   }
   if (isActive) {
     const readTotal = async () => (type === undefined ? countStored : countSubmitted)(await readTotals(), status)
-    return pageOfActive(organisationId, readTotal, filter, page)
+    return pageOfActive(organisationId, readTotal, { ...filter, status }, page)
   }
   const keysOfPage = await (type === undefined
     ? pageOfRange(range, async () => countStored(await readTotals(), status), page)
@@ -154,38 +155,54 @@ async function search(organisationId: string, range: IndexRange, filter: JobFilt
     (clusterId !== undefined && status !== undefined)
   const limit = needsRecords ? maxSearchedRecords : maxSearchedKeys
   const boundedRange = rangeBefore({ ...range, ...timeRange(filter) }, page)
-  const isActive = clusterId === undefined && keys.isActive(status)
-  const activeJobRecords = isActive ? await newestActive(organisationId, boundedRange, limit + 1) : undefined
-  const foundKeys = isActive ? [] : await indexedKeys({ ...boundedRange, isNewestFirst: true, limit: limit + 1 })
-  const foundIds = (activeJobRecords ?? foundKeys).map(({ id }) => id)
-  const searchedAll = foundIds.length <= limit
   const removedIds = parseRemovedIds(await get(keys.removedClusters(organisationId), { mayBeStale: true }))
   const matching = (jobs: readonly (JobRecord | OperationRecord)[]) =>
     jobs.filter((job) => matches(job, filter) && !removedIds.has(clusterOf(job)))
-  const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : foundIds[limit - 1])
+  if (clusterId === undefined && keys.isActive(status)) {
+    const limits = { count: limit, batchLimit: maxSearchedBatches, isCounted: isActiveJob }
+    const { jobs, oldestId } = await newestActive(organisationId, status, boundedRange, limits)
+    const { items, totalCount, next } = pageOfItems(matching(jobs), page, ({ id }) => id)
+    return { jobs: items, totalCount, searchedAll: oldestId === undefined, next: next ?? oldestId }
+  }
+  const foundKeys = await indexedKeys({ ...boundedRange, isNewestFirst: true, limit: limit + 1 })
   const consideredKeys = foundKeys.slice(0, limit)
+  const searchedAll = foundKeys.length <= limit
+  const nextOf = (next: string | undefined) => next ?? (searchedAll ? undefined : consideredKeys.at(-1)?.id)
   if (needsRecords) {
-    const consideredJobs = activeJobRecords?.slice(0, limit) ?? (await readJobs(consideredKeys))
-    const { items, totalCount, next } = pageOfItems(matching(consideredJobs), page, ({ id }) => id)
+    const { items, totalCount, next } = pageOfItems(matching(await readJobs(consideredKeys)), page, ({ id }) => id)
     return { jobs: items, totalCount, searchedAll, next: nextOf(next) }
   }
   const { items, totalCount, next } = pageOfItems(consideredKeys, page, ({ id }) => id)
   return { jobs: matching(await readJobs(items)), totalCount, searchedAll, next: nextOf(next) }
 }
 
-/** Returns at least `count` active jobs, or all. */
+const isActiveJob = ({ status }: JobRecord | OperationRecord): boolean => keys.isActive(status)
+
+/**
+ * Reads active jobs until more than `count` of them are counted, or `batchLimit` batches have been read. Then, `oldestId`
+ * is the position up to which the jobs are complete; otherwise, the jobs are complete.
+ */
 async function newestActive(
   organisationId: string,
+  status: 'Queued' | 'Running',
   range: Pick<IndexRange, 'from' | 'to'>,
-  count: number,
-  isWanted: (job: JobRecord | OperationRecord) => boolean = () => true,
-): Promise<(JobRecord | OperationRecord)[]> {
+  { count, batchLimit, isCounted }: ActiveLimits,
+): Promise<{ jobs: (JobRecord | OperationRecord)[]; oldestId?: string }> {
   const jobs: (JobRecord | OperationRecord)[] = []
-  for await (const items of activeJobs(organisationId, range)) {
-    jobs.push(...items.map(parseRecord).filter(isWanted))
-    if (jobs.length >= count) break
+  let readBatches = 0
+  for await (const part of activeJobs(organisationId, status, range)) {
+    jobs.push(...part.jobs.map(parseRecord).filter(isCounted))
+    readBatches += part.batchCount
+    if (jobs.length > count) return { jobs: jobs.slice(0, count), oldestId: jobs[count - 1]?.id ?? part.oldestId }
+    if (readBatches >= batchLimit) return { jobs, oldestId: part.oldestId }
   }
-  return jobs
+  return { jobs }
+}
+
+interface ActiveLimits {
+  count: number
+  batchLimit: number
+  isCounted: (job: JobRecord | OperationRecord) => boolean
 }
 
 async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | OperationRecord)[]> {
@@ -199,14 +216,15 @@ async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | Oper
 async function pageOfActive(
   organisationId: string,
   readTotal: () => Promise<number>,
-  filter: JobFilter,
+  filter: JobFilter & { status: 'Queued' | 'Running' },
   page: Page,
 ): Promise<JobMatches> {
   const offset = (page.page - 1) * page.pageSize
   const end = offset + page.pageSize
   const total = readTotal()
-  const range = rangeBefore({}, page)
-  const jobs = await newestActive(organisationId, range, end + 1, (job) => matches(job, filter))
+  const isCounted = (job: JobRecord | OperationRecord) => matches(job, filter)
+  const limits = { count: end + 1, batchLimit: Number.POSITIVE_INFINITY, isCounted }
+  const { jobs } = await newestActive(organisationId, filter.status, rangeBefore({}, page), limits)
   const { items, next } = firstOf(jobs.slice(offset), page.pageSize, ({ id }) => id)
   const isComplete = jobs.length <= end && page.before === undefined
   return { jobs: items, totalCount: isComplete ? jobs.length : Math.max(await total, jobs.length), next }

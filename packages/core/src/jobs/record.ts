@@ -40,6 +40,8 @@ export const JobRecord = z.object({
   startedAtMs: z.number().optional(),
   completedAtMs: z.number().optional(),
   cancelRequestedAtMs: z.number().optional(),
+  /** The user who cancelled this job alone, not its batch. */
+  cancelledBy: z.string().optional(),
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),

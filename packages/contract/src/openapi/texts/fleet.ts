@@ -90,7 +90,9 @@ export const fleetTexts: Texts = {
   RelayUpdateCluster: { status: 'Progress of the relay of the cluster' },
   TimelineEntry: {
     at: 'Time of the entry; for a job, of its creation',
+    startedAt: 'Time at which the job started',
     endedAt: 'Time at which the job ended',
+    actor: 'For a job, the user who submitted it; for a cancelled job, the user who cancelled it, or the platform',
     kind: 'Source of the entry: a change of status, a job, an audit entry or another event',
     title: 'One line for a list',
     detail: 'Further information, such as the reason of a failure',
