@@ -305,9 +305,9 @@ async function storeQueued(
 test('a search for active jobs considers a limited number, and its cursor continues after them', async () => {
   const caller = await newCaller()
   const [clusterId = ''] = await storeClusters(caller, 1)
-  const olderIds = await storeQueued(caller.organisationId, clusterId, 600, Date.now() - 60_000)
-  const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([clusterId], 2) })
-  const newerIds = await storeQueued(caller.organisationId, clusterId, 600, Date.now() + 60_000)
+  const olderIds = await storeQueued(caller.organisationId, clusterId, 202, Date.now() - 60_000)
+  const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([clusterId], 4) })
+  const newerIds = await storeQueued(caller.organisationId, clusterId, 998, Date.now() + 60_000)
   const newestFirst = [...newerIds, ...jobIds.toReversed(), ...olderIds]
   for (const filter of [{ createdBy: caller.userId }, { createdBy: 'u' }]) {
     const foundIds: string[] = []
