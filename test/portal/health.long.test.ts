@@ -1,5 +1,6 @@
+import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { button, heading, link, row } from '../support/portal/locators.ts'
+import { button, heading, link } from '../support/portal/locators.ts'
 import { waitForPage } from '../support/portal/open.ts'
 import { advanceUntil, failRequests } from '../support/portal/requests.ts'
 import { test } from '../support/portal/test.ts'
@@ -7,6 +8,10 @@ import { test } from '../support/portal/test.ts'
 const check = (name: string, status: string, tag: string, source: string) => {
   return { name, status, tags: [tag], source, durationMs: 4.2, checkedAt: new Date().toISOString(), description: '' }
 }
+
+/** Names of other checks may contain the name. */
+const checkRow = (page: Page, name: string) =>
+  page.getByRole('row').filter({ has: page.getByText(name, { exact: true }) })
 
 const unhealthyModule = {
   status: 'unavailable',
@@ -21,7 +26,7 @@ const unhealthyModule = {
 test('shows each check with tags and source; the worst first', async ({ open }) => {
   const page = await open('/health', { allow: [/^response 503 GET \/health\/ready$/] })
   for (const text of ['Healthy', 'critical', 'platform', 'The store is available'])
-    await row(page, 'database').getByText(text).waitFor()
+    await checkRow(page, 'database').getByText(text).waitFor()
   await heading(page, 'Tags', 2).waitFor()
   await page.route('**/health/ready', (route) => route.fulfill({ status: 503, json: unhealthyModule }))
   await page.reload()
@@ -33,13 +38,15 @@ test('shows each check with tags and source; the worst first', async ({ open }) 
 
 test('keeps the last result when a check fails', async ({ open }) => {
   const page = await open('/health', { allow: [/^response 503 GET \/health\/ready$/] })
-  await row(page, 'database').waitFor()
+  await checkRow(page, 'database').waitFor()
   await page.clock.install()
   const recover = await failRequests(page, '**/health/ready')
   await button(page, 'Check now').click()
   const alert = page.getByRole('alert').filter({ hasText: 'Not now.' })
-  await advanceUntil(page, () => alert.getByText('trace-4711').isVisible())
-  await row(page, 'database').waitFor()
+  await advanceUntil(page, () => alert.isVisible())
+  await alert.getByText('Details').click()
+  await alert.getByText('trace-4711').waitFor()
+  await checkRow(page, 'database').waitFor()
   await recover()
   await button(alert, 'Try again').click()
   await alert.waitFor({ state: 'detached' })

@@ -116,6 +116,18 @@ test('does not overwrite a provider that exists', async ({ api, open }) => {
   expect(await readProvider(admin, provider.id)).toEqual(provider)
 })
 
+test('a provider opens and closes while the public address is unsaved', async ({ api, open }) => {
+  const { displayName } = await create(await api.admin, cloudDirectory('Beside the address', { enabled: false }))
+  const page = await open('/settings/identity')
+  const address = page.getByRole('textbox', { name: 'Public address' })
+  await address.fill('https://new.example.com')
+  await click(page, displayName)
+  await dialog(page, displayName).waitFor()
+  await page.keyboard.press('Escape')
+  await dialog(page).waitFor({ state: 'detached' })
+  expect(await address.inputValue()).toBe('https://new.example.com')
+})
+
 test('removing a provider needs confirmation', async ({ api, open }) => {
   const admin = await api.admin
   const { id } = await create(admin, cloudDirectory('Short-lived'))

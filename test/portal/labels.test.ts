@@ -155,6 +155,18 @@ test('the nodes of all clusters are listed with their facts, and found by them',
   await link(page, 'facts/rack=r1').waitFor()
 })
 
+test('a list of nodes that is longer than the window is filtered', async ({ open, api }) => {
+  await healthyRelay(
+    api,
+    Array.from({ length: 60 }, (_, index) => `long-${index}`),
+  )
+  const page = await open('/nodes?search=long-')
+  await page.getByRole('status').getByText('60 nodes').waitFor()
+  await field(page, 'Name').fill('long-59')
+  await page.getByRole('status').getByText('1 node').waitFor()
+  await row(page, 'long-59').waitFor()
+})
+
 test.runIf(isLong)(
   'more than 500 clusters get several batches with one result, also after a failure',
   async ({ open, api, shared }) => {

@@ -6,6 +6,8 @@ import { testAsAdministrator as test } from '../support/portal/test.ts'
 
 const field = (page: Page) => page.getByRole('combobox', { name: 'Search and commands' })
 const options = (page: Page) => page.getByRole('option')
+/** The option of a cluster. The labels of its recent jobs also contain its name. */
+const clusterOption = (page: Page, name: string) => options(page).filter({ hasText: new RegExp(`^${name} \\(`) })
 const optionTexts = (page: Page) => expect.poll(() => options(page).allInnerTexts())
 
 async function openPalette(page: Page): Promise<void> {
@@ -42,11 +44,14 @@ test('searches clusters once per word and drops outdated results', async ({ open
   const sentRequests = await requestsDuring(page, async () => {
     // Inserts all letters in one task, so that even a slow page sends no request between two letters.
     await page.evaluate(`for (const letter of 'BERLIN') document.execCommand('insertText', false, letter)`)
-    await options(page).filter({ hasText: 'berlin-1' }).waitFor()
+    await clusterOption(page, 'berlin-1').waitFor()
+    await options(page).filter({ hasText: 'on berlin-1' }).first().waitFor()
   })
-  expect(sentRequests.filter((request) => request.includes('/clusters?'))).toEqual([
+  expect(sentRequests.filter((request) => request.includes('/clusters?search='))).toEqual([
     'GET /api/v1/clusters?search=BERLIN&pageSize=8',
   ])
+  // One request reads the names of the clusters of all recent jobs.
+  expect(sentRequests.filter((request) => request.includes('/clusters?ids='))).toHaveLength(1)
   await page.route(/search=mun/, () => undefined)
   const abortedRequest = page.waitForEvent('requestfailed', (request) => request.url().includes('search=mun'))
   const pending = page.waitForRequest(/search=mun&/)
@@ -56,7 +61,7 @@ test('searches clusters once per word and drops outdated results', async ({ open
   await expect.poll(() => options(page).filter({ hasText: 'berlin' }).count()).toBe(0)
   await field(page).fill('cologne')
   expect((await abortedRequest).failure()?.errorText).toBe('net::ERR_ABORTED')
-  await options(page).filter({ hasText: 'cologne-1' }).waitFor()
+  await clusterOption(page, 'cologne-1').waitFor()
   await page.keyboard.press('Enter')
   await page.waitForURL(`**/clusters/${clusters.offline}`)
 })

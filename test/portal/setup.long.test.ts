@@ -78,6 +78,8 @@ test('the wizard works by keyboard alone', async ({ open }) => {
   await page.keyboard.type('Acme')
   await page.keyboard.press('Enter')
   await waitForStep(page, 'Network')
+  // Replaces the proposed address.
+  await page.keyboard.press('ControlOrMeta+A')
   await page.keyboard.type('https://platform.example.com')
   await page.keyboard.press('Enter')
   await waitForStep(page, 'Administrator')

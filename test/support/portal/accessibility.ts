@@ -16,9 +16,17 @@ const axeTags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-p
 export async function axeErrors(page: Page): Promise<string[]> {
   await page.evaluate(`globalThis.axe ?? (() => { ${axeSource} })()`)
   const violations = await page.evaluate(async (values): Promise<AxeResults['violations']> => {
-    const { axe, document }: any = globalThis
+    const { axe, document, getComputedStyle }: any = globalThis
     const options = { runOnly: { type: 'tag', values }, resultTypes: ['violations'], iframes: false }
-    return (await axe.run(document, options)).violations
+    // Sticky buttons cover parts of a form only until the user scrolls. Axe would report covered fields as too close.
+    const elements: any[] = [...document.querySelectorAll('*')]
+    const stickyElements = elements.filter((element) => getComputedStyle(element).position === 'sticky')
+    for (const { style } of stickyElements) style.position = 'static'
+    try {
+      return (await axe.run(document, options)).violations
+    } finally {
+      for (const { style } of stickyElements) style.removeProperty('position')
+    }
   }, axeTags)
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')

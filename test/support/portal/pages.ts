@@ -109,14 +109,14 @@ const identityStates = [
 const organisationStates = [
   form('create', 'Create organisation'),
   form('administrator', rowMenu, 'Add first administrator'),
-  form('quotas', rowMenu, 'Quotas'),
+  dialog('quotas', rowMenu, 'Quotas'),
 ]
 const clustersStates = [
   form('sites', 'Sites'),
   dialog('filters', 'Saved filters'),
   dialog('columns', 'Columns'),
   form('change-labels', /^Select all /, 'Change labels'),
-  form('move', /^Select all /, 'Move'),
+  dialog('move', /^Select all /, 'Move'),
 ]
 const batchStates = [plain('cancel', 'Cancel batch')]
 const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }
@@ -135,7 +135,7 @@ export const pages: readonly PortalPage[] = [
   page('cluster', ({ clusters }) => `/clusters/${clusters.healthy}`, /./, clusterStates),
   page('cluster-pending', ({ clusters }) => `/clusters/${clusters.pending}`, /./, [], { isVariant }),
   page('nodes', '/nodes', 'Nodes', [], { hasTextFields }),
-  page('jobs', '/jobs', 'Jobs', [tab('batches', 'Batches')]),
+  page('jobs', '/jobs', 'Jobs', [tab('batches', 'Batches')], { hasTextFields }),
   page('new-job', '/jobs/new', newJob, [], { hasTextFields }),
   page('new-job-on-cluster', ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`, newJob, [nodesState], {
     hasTextFields,
@@ -143,8 +143,11 @@ export const pages: readonly PortalPage[] = [
   }),
   page('new-job-selector', '/jobs/new?selector=env%3Dprod', newJob, [], { hasTextFields, isVariant }),
   page('new-job-again', ({ jobs }) => `/jobs/new?from=${jobs.completed}`, newJob, [], { hasTextFields, isVariant }),
-  page('job', ({ jobs }) => `/jobs/${jobs.completed}`, /./),
-  page('job-running', ({ jobs }) => `/jobs/${jobs.running}`, /./, [plain('cancel', 'Cancel job')], { isVariant }),
+  page('job', ({ jobs }) => `/jobs/${jobs.completed}`, /./, [], { hasTextFields }),
+  page('job-running', ({ jobs }) => `/jobs/${jobs.running}`, /./, [plain('cancel', 'Cancel job')], {
+    hasTextFields,
+    isVariant,
+  }),
   page('batch', ({ batchId }) => `/jobs/batches/${batchId}`, /batch/i, [plain('retry', 'Retry failed jobs')]),
   page('batch-running', ({ openBatchId }) => `/jobs/batches/${openBatchId}`, /batch/i, batchStates, { isVariant }),
   page('modules', '/modules', 'Modules', [form('image', 'Install by image')], { hasTextFields }),
@@ -157,7 +160,7 @@ export const pages: readonly PortalPage[] = [
   page('users', '/settings/users', 'Users', userStates),
   page('webhooks', '/settings/webhooks', 'Webhooks', webhookStates),
   page('audit', '/settings/audit', /^Audit/, auditStates, { hasTextFields }),
-  page('identity', '/settings/identity', /^Identity/, identityStates),
+  page('identity', '/settings/identity', /^Identity/, identityStates, { hasTextFields }),
   page('organisations', '/settings/organisations', 'Organisations', organisationStates),
   page('updates', '/settings/updates', 'Updates'),
   page('not-found', '/nothing/here', 'Page not found', [], notFound),

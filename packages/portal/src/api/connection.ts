@@ -28,7 +28,8 @@ function setLost(isNowLost: boolean): void {
 function probe(): Promise<void> {
   currentProbe ??= (async () => {
     const isHidden = document.hidden && isLost
-    const response = isHidden ? undefined : await fetch('/health/live', probeOptions()).catch(() => undefined)
+    const call = isHidden ? undefined : readToEnd(fetch('/health/live', probeOptions()))
+    const response = await call?.catch(() => undefined)
     currentProbe = undefined
     setLost(!response?.ok)
   })()
@@ -36,6 +37,12 @@ function probe(): Promise<void> {
 }
 
 const probeOptions = (): RequestInit => ({ cache: 'no-store', signal: AbortSignal.timeout(probeTimeoutMs) })
+
+/** Returns the response with its content. An unread response would keep its connection busy. */
+export async function readToEnd(call: Promise<Response>): Promise<Response> {
+  const response = await call
+  return new Response(await response.text(), response)
+}
 
 /** Like `fetch`, but updates the state of the connection. */
 export async function fetchTracked(request: Request): Promise<Response> {

@@ -2,7 +2,7 @@
 // one tab at a time renews the session.
 
 import type { UserNames } from '@platform/contract/user-name'
-import { fetchTracked } from './connection.ts'
+import { fetchTracked, readToEnd } from './connection.ts'
 import { newKey, withIdempotencyKey } from './idempotency-key.ts'
 
 const sessionPath = '/api/v1/auth/session'
@@ -22,7 +22,7 @@ export function awaitSignIn(): Promise<boolean> {
 
 /** Reads the user of the current session without renewing the session. Returns undefined if the request fails. */
 export async function readUser(): Promise<(UserNames & { id: string }) | undefined> {
-  const response = await fetch('/api/v1/auth/me').catch(() => undefined)
+  const response = await readToEnd(fetch('/api/v1/auth/me')).catch(() => undefined)
   return response?.ok ? response.json() : undefined
 }
 
@@ -95,10 +95,4 @@ async function refresh(): Promise<Response> {
   const response = await readToEnd(request)
   if (response.ok || response.status === 401) localStorage.removeItem(keyName)
   return response
-}
-
-// An unread response would keep its connection busy.
-async function readToEnd(call: Promise<Response>): Promise<Response> {
-  const response = await call
-  return new Response(await response.text(), response)
 }

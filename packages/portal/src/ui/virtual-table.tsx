@@ -94,7 +94,10 @@ export function VirtualTable<Row>({
   })
   const items = virtualizer.getVirtualItems()
   const { startIndex, endIndex } = virtualizer.range ?? { startIndex: 0, endIndex: 0 }
-  useEffect(() => onRange?.(startIndex, endIndex), [onRange, startIndex, endIndex])
+  // The braces drop the result of the callback, which React would call as a cleanup function.
+  useEffect(() => {
+    onRange?.(startIndex, endIndex)
+  }, [onRange, startIndex, endIndex])
   const isWaiting = !isStuck && items.some(({ index }) => rowAt(index) === undefined)
   const keys = new Set<string>()
   return (

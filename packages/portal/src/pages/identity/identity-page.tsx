@@ -37,8 +37,10 @@ function ProviderList() {
   const { provider: chosenId, consent, error } = useSearch({ from: '/signed-in/settings/identity' })
   const navigate = useNavigate({ from: '/settings/identity' })
   const [isAdding, setIsAdding] = useState(false)
-  const open = (id: string) => void navigate({ search: { provider: id } })
-  const [columns] = useState(() => columnsOf(open))
+  // The page keeps the input of its form, so there is no question.
+  const show = (provider?: string, replace = false) =>
+    void navigate({ search: provider === undefined ? {} : { provider }, replace, ignoreBlocker: true })
+  const [columns] = useState(() => columnsOf(show))
   const query = useProviders()
   const find = (items: readonly Provider[]) => items.find(({ id }) => id === chosenId)
   const addButton = (
@@ -60,7 +62,7 @@ function ProviderList() {
                 consent={consent}
                 error={error}
                 provider={find(items)}
-                onDismiss={() => void navigate({ search: {}, replace: true })}
+                onDismiss={() => show(undefined, true)}
               />
             )}
             {items.length > 0 && (
@@ -77,7 +79,7 @@ function ProviderList() {
             <ProviderDialog
               // The dialog would cover the result of the consent request.
               provider={consent === undefined ? find(items) : undefined}
-              onClose={() => void navigate({ search: {} })}
+              onClose={() => show()}
             />
             {isAdding && (
               <AddProvider
@@ -85,7 +87,7 @@ function ProviderList() {
                 onClose={() => setIsAdding(false)}
                 onAdded={(id) => {
                   setIsAdding(false)
-                  open(id)
+                  show(id)
                 }}
               />
             )}

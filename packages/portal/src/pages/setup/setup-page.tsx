@@ -42,6 +42,8 @@ function Step({ setup }: { setup: Setup }) {
     <section ref={section} className={styles['step']} aria-labelledby="step">
       <h2 id="step">{title}</h2>
       <Form
+        // The wizard keeps the values of all steps.
+        hasDraft={false}
         onSubmit={next}
         failure={failure}
         submitLabel={step === 'review' ? 'Complete setup' : 'Continue'}
