@@ -36,9 +36,9 @@ test('installs, shows and uninstalls a catalog module by version', async () => {
   )
   const installation = await plat.run(['module', 'install', 'hello', '--version', '1.0.0'])
   expect(installation).toMatchObject({ exitCode: 0, out: 'ModuleInstall Completed: Version 1.0.0 runs.\n' })
-  expect(installation.err).toBe(
-    ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'].map((step) => `${step}: Completed\n`).join(''),
-  )
+  const steps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'].map((step) => `${step}: Completed\n`)
+  const advice = 'hello can receive platform.cluster.status_changed. To allow it: plat module enable hello\n'
+  expect(installation.err).toBe(steps.join('') + advice)
   expect(await plat.prints(['module', 'list'])).toMatch(/^hello +1\.0\.0 +Running +Healthy +yes +\/api\/hello +\S/m)
   expect(await plat.prints(['module', 'get', 'hello'])).toMatch(/^verifiedBy +this platform$/m)
   expect(await plat.prints(['module', 'catalog', '--installed'])).toMatch(/^hello +1\.0\.0 +yes +1\.0\.0 +- /m)

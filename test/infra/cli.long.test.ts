@@ -1,6 +1,7 @@
 import { functionNames } from '@platform/core/updates/function-names'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expiredAccessKey, limitedAccessKey } from '../simulator/pulumi/aws.ts'
+import { deployment } from '../support/components.ts'
 import { type CommandResult, type Sandbox, sandboxUnavailableReason, startSandbox } from '../simulator/pulumi/start.ts'
 
 const unavailableReason = sandboxUnavailableReason()
@@ -42,6 +43,8 @@ const expectBootstrapLast = (output: string) => {
 /** The real commands and SST with an emulated engine. Tests build on earlier ones. */
 describe.skipIf(unavailableReason !== undefined)(`the commands that deploy and remove${suffix}`, () => {
   beforeAll(async () => {
+    // Both install SST's components into the same folder.
+    await deployment()
     sandbox = await startSandbox()
   })
   afterAll(() => sandbox[Symbol.asyncDispose]())

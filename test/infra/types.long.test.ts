@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { deployment } from '../support/components.ts'
 
 const root = join(import.meta.dirname, '../..')
 const compiler = join(root, 'node_modules/typescript-native/bin/tsc')
@@ -17,6 +18,8 @@ async function compile(project: string): Promise<string> {
 }
 
 test('the deployment compiles, and invalid durations, components, properties, metrics and capabilities do not', async () => {
+  // The components are installed while tests already run.
+  await deployment()
   const folder = await mkdtemp(join(root, '.sst/types-'))
   try {
     const source = `

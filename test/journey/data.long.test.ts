@@ -1,4 +1,4 @@
-import { readFile, rm, stat } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { expectStatus } from '../conformance/support/answer.ts'
@@ -10,7 +10,12 @@ import { waitFor } from '../support/wait-for.ts'
 
 test('a backup restored elsewhere has all users, sessions, jobs, relays, modules and audit entries', async () => {
   await using folder = await temporaryFolder()
-  await using platform = await PlatformProcess.start({ PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1' })
+  const passphraseFile = join(folder.path, 'passphrase')
+  await writeFile(passphraseFile, 'correct horse battery\n')
+  await using platform = await PlatformProcess.start({
+    PLAT_BACKUP_PASSPHRASE_FILE: passphraseFile,
+    PLAT_MODULE_SUPERVISION_INTERVAL_SECONDS: '1',
+  })
   const api = await platform.setUp()
   const admin = await api.admin
   const cluster = await api.newCluster()
@@ -39,7 +44,7 @@ test('a backup restored elsewhere has all users, sessions, jobs, relays, modules
   expect((await stat(file)).mode & 0o777).toBe(0o600)
 
   await expect(platform.command(`npm run -s restore -- '${file}'`)).rejects.toMatchObject({
-    stderr: expect.stringMatching(/^The folder .* contains data\. Move it/),
+    stderr: expect.stringMatching(/^The folder .* contains data, such as .*\. Move it/),
   })
   const otherFolder = join(folder.path, 'elsewhere', 'data')
   await platform.command(`PLAT_DATA_DIR='${otherFolder}' npm run -s restore -- '${file}'`)
