@@ -2,7 +2,10 @@ import { isId, newId } from '@platform/core/id'
 import { forEachLimit, singleFlight } from '@platform/core/lib/async'
 import { ipNetworkOf } from '@platform/core/lib/ip-network'
 import { traceIdOf } from '@platform/core/lib/trace'
+import { maxDetails, parseBody } from '@platform/core/lib/validate'
 import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { errorOf } from '../support/fixtures.ts'
 
 function controlledWork() {
   const runs = new Map<string, PromiseWithResolvers<void>>()
@@ -119,4 +122,27 @@ describe('trace ids', () => {
   test.each([undefined, '', 'nonsense', `00-${'0'.repeat(32)}-b7ad6b7169203331-01`])('are new for %j', (header) => {
     expect(traceIdOf(header)).toMatch(/^(?!0{32})[0-9a-f]{32}$/)
   })
+})
+
+const Cluster = z.strictObject({
+  name: z.string().optional(),
+  nodes: z.array(z.strictObject({ address: z.string().optional(), port: z.number().optional() })).optional(),
+  site: z.strictObject({ city: z.string().optional() }).nullable().optional(),
+})
+
+test.each([
+  [{ nam: '' }, '/nam', '; the nearest one is name'],
+  [{ nodes: [{}, { adress: '' }] }, '/nodes/1/adress', '; the nearest one is address'],
+  [{ site: { citty: '' } }, '/site/citty', '; the nearest one is city'],
+  [{ ['n'.repeat(41)]: '' }, `/${'n'.repeat(41)}`, ''],
+])('an unknown field of %j is rejected with the nearest known one of the same object', async (body, path, hint) => {
+  const error = await errorOf((async () => parseBody(Cluster, body))())
+  const message = `is not a known field${hint}`
+  expect(error.extra.details).toEqual([{ in: 'body', path, code: 'unknown_field', message }])
+})
+
+test('at most 50 problems of a body are reported', async () => {
+  const body = { nodes: Array.from({ length: 60 }, () => ({ port: 'x' })) }
+  const error = await errorOf((async () => parseBody(Cluster, body))())
+  expect(error.extra.details).toHaveLength(maxDetails)
 })

@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as Audit from '@platform/core/audit/audit'
 import { writeCheckpoints } from '@platform/core/audit/checkpoint-target'
@@ -12,7 +12,7 @@ import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { describeScripts } from '@platform/core/jobs/describe-scripts'
 import { ensureKeys } from '@platform/core/signing/keys'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { bootstrapPlatform, newCaller } from '../../support/fixtures.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { auditEffect, readAuditEntries, commitEffects, drainOutbox } from '../support/outbox.ts'
@@ -102,6 +102,26 @@ test('the checkpoint of a trail is written once to a folder, and again when the 
   const checkpoint = (await readFile(join(folder.path, 'checkpoints', organisationId, names[1] ?? ''), 'utf8')).trim()
   expect(await Audit.verify(caller, { after: 0, checkpoint })).toMatchObject({ valid: true, entries: 4 })
   config.PLAT_AUDIT_CHECKPOINT_TARGET = ''
+})
+
+test('writes missing checkpoints only, of trails with entries, also after one of them cannot be written', async () => {
+  await using folder = await temporaryFolder()
+  const [emptyCaller, failingCaller, caller] = [await newCaller(), await trailOf(1), await trailOf(1)]
+  const pathOf = ({ organisationId }: Caller) => join(folder.path, organisationId)
+  for (const { organisationId } of [emptyCaller, failingCaller, caller])
+    await transact([replace(keys.organisation(organisationId), { id: organisationId })])
+  await writeFile(pathOf(failingCaller), 'not a folder')
+  await writeCheckpoints()
+  config.PLAT_AUDIT_CHECKPOINT_TARGET = folder.path
+  onTestFinished(() => void (config.PLAT_AUDIT_CHECKPOINT_TARGET = ''))
+  const write = () =>
+    expect(writeCheckpoints()).rejects.toThrow(`1 audit checkpoints were not written to ${folder.path}`)
+  await write()
+  const [name = ''] = await readdir(pathOf(caller))
+  const { ino } = await stat(join(pathOf(caller), name))
+  await write()
+  expect(await stat(join(pathOf(caller), name))).toMatchObject({ ino })
+  expect(await readdir(folder.path)).not.toContain(emptyCaller.organisationId)
 })
 
 const denial = platformError('forbidden', { requiredPermission: 'clusters:write' })
