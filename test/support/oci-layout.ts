@@ -7,23 +7,23 @@ import { gzipSync } from 'node:zlib'
 
 const sha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex')
 
-interface Named {
+interface Descriptor {
   mediaType: string
   digest: string
   size: number
   platform?: { os: string; architecture: string }
 }
 
-async function store(folder: string, mediaType: string, content: Buffer): Promise<Named> {
+async function store(folder: string, mediaType: string, content: Buffer): Promise<Descriptor> {
   const hex = sha256(content)
   await writeFile(join(folder, 'blobs/sha256', hex), content)
   return { mediaType, digest: `sha256:${hex}`, size: content.length }
 }
 
-const storeJson = (folder: string, mediaType: string, document: object): Promise<Named> =>
+const storeJson = (folder: string, mediaType: string, document: object): Promise<Descriptor> =>
   store(folder, mediaType, Buffer.from(JSON.stringify(document)))
 
-async function storeImage(folder: string, architecture: string, labels: Record<string, string>): Promise<Named> {
+async function storeImage(folder: string, architecture: string, labels: Record<string, string>): Promise<Descriptor> {
   // An archive without files consists of two empty blocks.
   const archive = Buffer.alloc(1024)
   const layer = await store(folder, 'application/vnd.oci.image.layer.v1.tar+gzip', gzipSync(archive))

@@ -156,7 +156,7 @@ test('a job that is claimed twice and cancelled runs at most once and ends once'
     const caller = await newCaller()
     const enrolled = await enrolledCluster(caller)
     const jobId = await dispatchedJob(caller, enrolled)
-    // Each relay reports completion twice, as after a late response.
+    // Each run reports its completion twice, as a relay does after a late response.
     const run = (exitCode: number) => async () => {
       const { leaseId } = await claim(enrolled.request(), jobId, undefined)
       const report = () => complete(enrolled.request(), jobId, completionReport(enrolled, leaseId, exitCode))

@@ -39,7 +39,7 @@ async function dataFolder({ layout = layoutVersion } = {}) {
   }
 }
 
-async function backedUp() {
+async function backedUpFolder() {
   const folder = await dataFolder()
   await writeBackup(folder.dataDir, folder.file)
   return folder
@@ -62,7 +62,7 @@ async function rewrite(file: string, change: (entries: TarEntry[]) => TarEntry[]
 }
 
 test('a restored folder has all state with private permissions, without the state of one run', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   const { dataDir, file, target } = folder
   await writeFile(join(dataDir, 'runtime.json'), '{}')
   const manifest = await restoreBackup(file, target)
@@ -118,7 +118,7 @@ test('rejects a symbolic link in the data, and leaves no draft', async () => {
 })
 
 test('restores into an empty folder, but not over data', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   const { file, target } = folder
   await mkdir(target)
   await writeFile(join(target, 'mine'), 'mine')
@@ -131,7 +131,7 @@ test('restores into an empty folder, but not over data', async () => {
 })
 
 test.skipIf(!canMount)('restores into a mount point and keeps its mode', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   await using disk = await mountedFolder('16m')
   await mkdir(join(disk.path, 'lost+found'))
   await using registry = await mountedFolder('16m', join(disk.path, 'registry'))
@@ -143,7 +143,7 @@ test.skipIf(!canMount)('restores into a mount point and keeps its mode', async (
 })
 
 test('restores through a symbolic link', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   await mkdir(join(folder.path, 'real'))
   await symlink('real', folder.target)
   await restoreBackup(folder.file, folder.target)
@@ -151,7 +151,7 @@ test('restores through a symbolic link', async () => {
 })
 
 test('an interrupted restore is visible, and can be repeated in an empty folder', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   const { file, target } = folder
   await mkdir(join(target, 'restoring'), { recursive: true })
   await writeFile(join(target, 'restoring', 'half'), '')
@@ -184,7 +184,7 @@ test.each([
   ['a folder as backup', 'restored', 'data', /data cannot be used: a folder is where a file must be\.$/],
   ['a folder that the kernel owns', '/proc/restored', '', /^\/proc\/restored cannot be (?:used|created)/],
 ])('explains with the path why %s cannot be used', async (_, target, backup, message) => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   await symlink('loop', join(folder.path, 'loop'))
   const file = backup === '' ? folder.file : join(folder.path, backup)
   await expect(restoreBackup(file, resolve(folder.path, target))).rejects.toThrow(message)
@@ -193,7 +193,7 @@ test.each([
 })
 
 test.skipIf(!canMount)('restores into a folder whose parent cannot be written', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   await using parent = await mountedFolder('1m')
   await using target = await mountedFolder('8m', join(parent.path, 'data'))
   execFileSync('mount', ['-o', 'remount,ro', parent.path])
@@ -202,7 +202,7 @@ test.skipIf(!canMount)('restores into a folder whose parent cannot be written', 
 })
 
 test.skipIf(!canMount)('explains a full disk with the path and leaves an empty folder', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   await using disk = await mountedFolder('100k')
   await expect(restoreBackup(folder.file, disk.path)).rejects.toThrow(/abcd cannot be used: the disk is full\.$/)
   expect(await readdir(disk.path)).toEqual(['lock.sqlite'])
@@ -252,7 +252,7 @@ test.for(
     'an unknown format': withManifest({ format: 2 }),
   }),
 )('rejects a backup with %s completely', async ([, change]) => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   await rewrite(folder.file, change)
   const restoration = restoreBackup(folder.file, folder.target)
   await expect(restoration).rejects.toThrow(/^The backup is damaged: .* Nothing was restored\.$/)
@@ -260,7 +260,7 @@ test.for(
 })
 
 test.for([0.1, 0.5, 0.9, 0.999])('rejects a backup truncated to %s', async (share) => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   const bytes = await readFile(folder.file)
   await writeFile(folder.file, bytes.subarray(0, Math.floor(bytes.length * share)))
   await expect(restoreBackup(folder.file, folder.target)).rejects.toThrow('The backup is damaged')
@@ -268,7 +268,7 @@ test.for([0.1, 0.5, 0.9, 0.999])('rejects a backup truncated to %s', async (shar
 })
 
 test('rejects a backup of a newer version, a missing file, and a file that is not a backup', async () => {
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   const { file, target } = folder
   await rewrite(file, withManifest({ platformVersion: '99.0.0' }))
   await expect(restoreBackup(file, target)).rejects.toThrow('The backup was made by the newer version 99.0.0.')
@@ -283,7 +283,7 @@ test('rejects data and backups of another layout', async () => {
     await using folder = await dataFolder({ layout })
     await expect(claimDataFolder(folder.dataDir)).rejects.toThrow(`It has layout ${layout}, and this version`)
   }
-  await using folder = await backedUp()
+  await using folder = await backedUpFolder()
   await rewrite(folder.file, (entries) => {
     const files = manifestOf(entries).files.filter(({ path }: { path: string }) => path !== 'layout-version')
     return withManifest({ files })(entries.filter(({ header }) => header.name !== 'data/layout-version'))

@@ -118,9 +118,9 @@ test('a start invokes bootstrap once, with only the environment of the functions
 test('routes module paths to the function of modules, and other unknown paths to the default', async () => {
   const paths = '/api/v1/clusters/a%20b /api/hello /modules/hello/a%20b?c /api/v1/unknown /unknown /modules'
   const bodies = await Promise.all(paths.split(' ').map(async (path) => (await fetch(platform.url + path)).json()))
-  const moduleLabels = { by: 'modules' }
+  const moduleBody = { by: 'modules' }
   const byDefault = ['/unknown', '/modules'].map((path) => ({ path }))
-  expect(bodies).toEqual([{ path: '/api/v1/clusters/a b' }, moduleLabels, moduleLabels, moduleLabels, ...byDefault])
+  expect(bodies).toEqual([{ path: '/api/v1/clusters/a b' }, moduleBody, moduleBody, moduleBody, ...byDefault])
 })
 
 test('supervises modules as soon as requests are served', async () => {

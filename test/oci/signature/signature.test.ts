@@ -150,9 +150,9 @@ describe('signing', () => {
     const fixtures = await startSignatureFixtures()
     await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p384'), { layout: 'tag' })
     await signImage(fixtures.registry, repository, fixtures.ours, privatePem('p384'))
-    const tag = (await fixtures.registry.manifest(repository, signatureTag(fixtures.ours)))?.content as Manifest
-    const text = await fixtures.registry.blob(repository, tag.layers[0]!)
-    const signature = Buffer.from(tag.layers[0]!.annotations![signatureAnnotation]!, 'base64')
+    const tagManifest = (await fixtures.registry.manifest(repository, signatureTag(fixtures.ours)))?.content as Manifest
+    const text = await fixtures.registry.blob(repository, tagManifest.layers[0]!)
+    const signature = Buffer.from(tagManifest.layers[0]!.annotations![signatureAnnotation]!, 'base64')
     expect(crypto.verify('sha256', text, publicPem('p384'), signature)).toBe(true)
     const bundle = [...fixtures.registry.blobs.values()].map(parseBundle).find((each) => each !== undefined)
     expect(crypto.verify('sha384', bundle!.signedBytes, publicPem('p384'), bundle!.signature)).toBe(true)

@@ -68,12 +68,12 @@ async function findLostJobs(admin: Client, { acknowledged }: Load): Promise<stri
     ]),
   ]
   return problemsOf(expectations, async ([id, isExpected]) => {
-    const job = await endedJob(admin, id)
+    const job = await waitForEnd(admin, id)
     return job !== undefined && isExpected(job) ? undefined : `job ${id}: ${job?.status} ${job?.statusReason ?? ''}`
   })
 }
 
-const endedJob = (admin: Client, id: string): Promise<any> =>
+const waitForEnd = (admin: Client, id: string): Promise<any> =>
   waitFor(
     `job ${id} ends`,
     async () => {

@@ -62,10 +62,10 @@ export async function create(
     ...webhookView({ ...record, organisationId, outages: 0, leaseUntilMs: 0 }),
     secret: await secretOf(record),
   }
-  const isBelow = { count: { absentOrAtMost: limit - 1 } }
+  const belowLimit = { count: { absentOrAtMost: limit - 1 } }
   const failure = await commit(caller, {
     writes: [
-      table.upsert(keys.webhookCount(organisationId), { add: { count: 1 } }, isBelow),
+      table.upsert(keys.webhookCount(organisationId), { add: { count: 1 } }, belowLimit),
       table.create(keys.webhook(organisationId, record.id), record),
     ],
     response,

@@ -9,7 +9,7 @@ interface ProcessRecord {
 }
 
 /** A shell command that writes the record of its process to the file `$0`, before it becomes the program `$@`. */
-export const recordThenRun = '{ cat "/proc/$$/stat" 2>/dev/null || ps -o pid=,lstart= -p "$$"; } >"$0" && exec "$@"'
+export const recordingCommand = '{ cat "/proc/$$/stat" 2>/dev/null || ps -o pid=,lstart= -p "$$"; } >"$0" && exec "$@"'
 
 const startTimeIndex = 19
 

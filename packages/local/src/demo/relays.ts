@@ -4,7 +4,7 @@ import { chmodSync, existsSync, mkdirSync, openSync, closeSync, writeFileSync } 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Demo } from './folder.ts'
-import { recordThenRun, stopRecorded } from './process-record.ts'
+import { recordingCommand, stopRecorded } from './process-record.ts'
 
 export const platformRecord = ({ folder }: Demo): string => join(folder, 'process')
 const relayRecord = (relayDir: string): string => join(relayDir, 'process')
@@ -54,7 +54,7 @@ export class DemoRelays {
     const program = [process.execPath, join(this.#demo.dataDir, 'assets/relay.mjs')]
     const options = ['--server', this.#server, '--state-dir', stateDirOf(this.#demo, relay), '--name', relay.name]
     const folders = ['--nodes', nodesFile, '--facts-dir', factsDir]
-    const child = spawn('sh', ['-c', recordThenRun, relayRecord(folder), ...program, ...options, ...folders], {
+    const child = spawn('sh', ['-c', recordingCommand, relayRecord(folder), ...program, ...options, ...folders], {
       cwd: folder,
       stdio: ['ignore', output, output],
       env: {

@@ -50,7 +50,7 @@ function subscribe(listener: () => void): () => void {
 export const useNow = (): number => useSyncExternalStore(subscribe, () => lastTickMs)
 
 /** Returns the current time in milliseconds, updated every second while `isRunning`. */
-export function useSeconds(isRunning: boolean): number {
+export function useRunningClock(isRunning: boolean): number {
   const [nowMs, setNowMs] = useState(Date.now)
   useEffect(() => {
     if (!isRunning) return undefined

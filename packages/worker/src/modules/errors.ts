@@ -22,7 +22,7 @@ export interface ModuleErrorClassification extends ErrorClassification {
 const transientKinds = new Set<RuntimeErrorKind>(['unavailable', 'timeout'])
 
 export function classifyModuleError(error: unknown): ModuleErrorClassification {
-  // The message already describes a failure of the module; other errors are logged with their cause.
+  // The message of an `OperationFailure` already describes the failure; other errors are logged with their cause.
   return error instanceof OperationFailure
     ? { ...detailsOf(error), isFinal: true }
     : { ...classify(error), cause: error }

@@ -7,7 +7,7 @@ import { Spinner } from '../../ui/button.tsx'
 import { Card, DescriptionList } from '../../ui/card.tsx'
 import { CopyButton } from '../../ui/copy.tsx'
 import { type Column, Table } from '../../ui/table.tsx'
-import { durationText, Time, totalDurationText, useSeconds } from '../../ui/time.tsx'
+import { durationText, Time, totalDurationText, useRunningClock } from '../../ui/time.tsx'
 import styles from './jobs.module.css'
 import { reasonText } from './status.ts'
 
@@ -79,7 +79,7 @@ const ClusterLink = ({ id, name }: { id: string; name: string | undefined }) => 
 
 // While the job runs, the duration is updated every second.
 function Duration({ job: { startedAt = '', completedAt } }: { job: Schemas['Job'] }) {
-  const nowMs = useSeconds(completedAt === undefined)
+  const nowMs = useRunningClock(completedAt === undefined)
   const endMs = completedAt === undefined ? nowMs : Date.parse(completedAt)
   return durationText(Math.max(0, endMs - Date.parse(startedAt)))
 }

@@ -44,8 +44,8 @@ export function lambdaAlias({ aws = {}, ...settings }: LambdaAliasSettings): Upd
       withTargetErrors(async () =>
         invokeVersion(control, lambdaNameOf(control.prefix, name), await requireVersion(work, name, release), event),
       ),
-    // CloudWatch reports these failures minutes later, so updates do not use it. docs/operations.md names the metric to
-    // watch.
+    // CloudWatch reports invocations without a response only minutes later, so updates do not count them.
+    // docs/operations.md names the metric to watch.
     unanswered: async () => undefined,
     shift: (release, share, isBack) => withTargetErrors(() => shift(work, release, share / 100, isBack)),
     commit: (release, before) => withTargetErrors(() => commit(work, release, before)),
