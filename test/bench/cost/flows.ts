@@ -34,6 +34,8 @@ import { Recorder } from './recorder.ts'
  * Flows whose costs `npm run cost` prints: actions of users, relays and schedules, including the messages that follow.
  */
 
+/** Size of the measured batch. */
+export const batchJobs = 100
 const pageSize = 20
 const silentClusters = 20
 const heartbeatMs = config.PLAT_HEARTBEAT_INTERVAL_SECONDS * 1000
@@ -137,11 +139,7 @@ async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: 
   await recorder.deliverMessages()
 }
 
-export async function recordJobs(
-  recorder: Recorder,
-  { accessToken }: Tenant,
-  batchJobs: number,
-): Promise<readonly BenchRelay[]> {
+export async function recordJobs(recorder: Recorder, { accessToken }: Tenant): Promise<readonly BenchRelay[]> {
   const relay = await newRecordedRelay(recorder, accessToken)
   await runJob(new Recorder(), accessToken, relay)
   const jobId = await runJobByCalls(recorder, accessToken, relay)

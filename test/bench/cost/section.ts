@@ -5,16 +5,13 @@ import { recordFlows, recordJobs, recordLongJobs } from './flows.ts'
 import { recordOperations } from './operations.ts'
 import { type Cost, Recorder } from './recorder.ts'
 
-/** Size of the measured batch: small enough for `npm test`. */
-const batchJobs = 20
-
 const columns = ['operation', 'store calls', 'rounds', 'messages', 'secrets', 'read units', 'write units', 'actions']
 
 export async function* measureCost(webhookHost: string): AsyncGenerator<Section> {
   const recorder = new Recorder()
   const tenant = await setUp()
   await recordFlows(recorder, tenant, webhookHost)
-  await recordLongJobs(recorder, tenant, await recordJobs(recorder, tenant, batchJobs))
+  await recordLongJobs(recorder, tenant, await recordJobs(recorder, tenant))
   await recordOperations(recorder)
   yield costSection('Operations: calls and capacity units', recorder.costs, operationBudgets)
   yield costSection('Flows, with the messages that follow', recorder.costs, flowBudgets)
