@@ -11,6 +11,7 @@ import { checkRunFolder } from '@platform/worker/runtimes/supervised'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { deploymentSpecOf, evaluateInModule, limits, localRuntime, processesWith } from '../../support/local-runtime.ts'
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
+import { misbehavingId } from '../../support/modules/misbehaving.ts'
 import { type ModuleRegistry, startModuleRegistry } from '../../support/module-registry.ts'
 import { isLong } from '../../support/long.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -138,7 +139,9 @@ test.skipIf(!isLong)(
   { timeout: 60_000 },
   async () => {
     await using host = await startHost()
-    await host.runtime.deploy(deploymentSpecOf(await pushFixture(registry.client, 'hooks', ['hangs', 'stop'])))
+    const image = await pushFixture(registry.client, 'hooks', ['hangs', 'stop'])
+    // Without the id in the code, the module does not start, and its stop hook does not run.
+    await host.runtime.deploy(deploymentSpecOf(image, { moduleId: misbehavingId('hangs', 'stop') }))
     const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
     onTestFinished(() => write.mockRestore())
     await host.close()

@@ -1,11 +1,11 @@
 import * as keys from '../db/keys.ts'
-import { getMany, type Item, query, queryAll } from '../db/table.ts'
+import { getMany, type Item, query } from '../db/table.ts'
 import { chunksOf, indexedKeys, type IndexRange, pageOfAll } from '../db/index-page.ts'
 import { chunk } from '../lib/async.ts'
 import { countJobs } from './totals-projection.ts'
 import { organisations } from '../accounts/organisation.ts'
 import { batchIdOf, jobIdOf, maxJobIndex } from './batches/id.ts'
-import { countsOf, parseBatch } from './batches/record.ts'
+import { countsOf, parseBatch, readJobItemsOf } from './batches/record.ts'
 
 /** If there are more organisations than this, the check assumes that a job is running. */
 const organisationLimit = 20_000
@@ -57,7 +57,7 @@ async function isJobRunningIn(organisationId: string, totals: Item | undefined):
   if (isTooLong && countJobs(totals, 'Running') > 0) return true
   if ((await getMany(jobKeys)).some(isRunning)) return true
   for (const part of chunk(batchIds.toReversed().slice(0, batchLimit), maxConcurrentReads)) {
-    const jobs = await Promise.all(part.map((id) => queryAll(keys.jobsOfBatch(organisationId, id))))
+    const jobs = await Promise.all(part.map((id) => readJobItemsOf(organisationId, id)))
     if (jobs.flat().some(isRunning)) return true
   }
   return false
@@ -96,17 +96,22 @@ async function batchesWith(status: ActiveStatus, organisationId: string, batchId
   return batches.filter((batch) => countsOf(batch)[count[status]] > 0).map(({ id }) => id)
 }
 
-const readJobsOf = (organisationId: string, batchId: string): Promise<Item[]> =>
-  queryAll({ ...keys.jobsOfBatch(organisationId, batchId), isNewestFirst: true, mayBeStale: true })
+async function readJobsOfBatches(organisationId: string, batchIds: readonly string[]): Promise<Item[]> {
+  return (await Promise.all(batchIds.map((id) => readJobItemsOf(organisationId, id, { mayBeStale: true })))).flat()
+}
 
-/** All active jobs from `oldestId` on, newest first, that were not in an earlier part. They may have ended by now. */
 interface ActivePart {
+  /** Newest first. */
   jobs: Item[]
+  /** The parts so far contain all jobs with the status from this position on. */
   oldestId: string
   batchCount: number
 }
 
-/** Yields the jobs with the status in parts, newest first. `from` and `to` are job ids, both inclusive. */
+/**
+ * Yields the jobs with the status in parts, newest first, and perhaps other jobs. `from` and `to` are job ids, both
+ * inclusive.
+ */
 export async function* activeJobs(
   organisationId: string,
   status: ActiveStatus,
@@ -128,7 +133,7 @@ export async function* activeJobs(
       const group = batchIds.slice(0, concurrency).filter((id) => jobIdOf(id, 0) > oldestId)
       batchIds.splice(0, group.length)
       concurrency = Math.min(2 * concurrency, maxConcurrentReads)
-      const jobsOfBatches = (await Promise.all(group.map((id) => readJobsOf(organisationId, id)))).flat()
+      const jobsOfBatches = await readJobsOfBatches(organisationId, group)
       const reachedId = jobIdOf(group.at(-1) ?? '', 0)
       const isNewer = ({ id }: Item) => String(id) > reachedId
       const reachedJobs = [...jobs.filter(isNewer), ...jobsOfBatches.filter(isWithin)].toSorted(byNewest)
@@ -144,7 +149,7 @@ async function* followedByNone<Element>(parts: AsyncIterable<Element[]>): AsyncG
   yield []
 }
 
-/** Returns all queued and running jobs of a cluster, and perhaps ended ones, newest first. */
+/** Returns the jobs of a cluster with the status, and perhaps others, newest first. */
 export async function activeJobsOfCluster(
   organisationId: string,
   clusterId: string,
@@ -166,8 +171,8 @@ export async function activeJobsOfCluster(
     allBatchIds.filter((id) => isOfCluster.has(id)),
   )
   for (const part of chunk(batchIds, maxConcurrentReads)) {
-    const jobsOfBatches = await Promise.all(part.map((id) => readJobsOf(organisationId, id)))
-    jobs.push(...jobsOfBatches.flat().filter((job) => job['clusterId'] === clusterId))
+    const jobsOfBatches = await readJobsOfBatches(organisationId, part)
+    jobs.push(...jobsOfBatches.filter((job) => job['clusterId'] === clusterId))
   }
   return jobs.toSorted(byNewest)
 }

@@ -7,12 +7,11 @@ import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { parseRemovedIds } from '../clusters/removed.ts'
 import * as keys from '../db/keys.ts'
-import { get, getConsistent, type Item } from '../db/table.ts'
+import { get, getConsistent, getMany, type Item } from '../db/table.ts'
 import { activeJobs, activeJobsOfCluster } from './active.ts'
 import { indexedKeys, type IndexRange, type KeyPage, pageOfAll, pageOfRange, rangeBefore } from '../db/index-page.ts'
 import { firstOf, type Page, paged, pageOfItems, type PageQuery, type Positioned } from '../db/paging.ts'
 import { lowestIdAt } from '../id.ts'
-import { chunk } from '../lib/async.ts'
 import { type JobRecord, jobSummary, parseJob, titleOf } from './record.ts'
 import { countHidden, countStored, countSubmitted } from './totals-projection.ts'
 import { pageOfType, pageWithoutOperations } from '../operations/list.ts'
@@ -206,11 +205,8 @@ interface ActiveLimits {
 }
 
 async function readJobs(jobKeys: readonly keys.Key[]): Promise<(JobRecord | OperationRecord)[]> {
-  const items = await Promise.all(chunk(jobKeys, 100).map((part) => getConsistent(part, { mayBeStale: true })))
-  return items
-    .flat()
-    .filter((item) => item !== undefined)
-    .map(parseRecord)
+  const items = await getMany(jobKeys, { mayBeStale: true })
+  return items.filter((item) => item !== undefined).map(parseRecord)
 }
 
 async function pageOfActive(

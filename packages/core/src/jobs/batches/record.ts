@@ -59,9 +59,16 @@ export async function findBatchAndRemoved(organisationId: string, batchId: strin
   return item && { batch: parseBatch(item), removedIds: parseRemovedIds(removedItem) }
 }
 
+/** Returns the items of the stored jobs of a batch, newest first. */
+export const readJobItemsOf = (
+  organisationId: string,
+  batchId: string,
+  options: { mayBeStale?: boolean } = {},
+): Promise<Item[]> => queryAll({ ...keys.jobsOfBatch(organisationId, batchId), isNewestFirst: true, ...options })
+
 /** Returns the stored jobs of a batch, newest first. */
 export const readJobsOf = async (organisationId: string, batchId: string): Promise<JobRecord[]> =>
-  (await queryAll({ ...keys.jobsOfBatch(organisationId, batchId), isNewestFirst: true })).map(parseJob)
+  (await readJobItemsOf(organisationId, batchId)).map(parseJob)
 
 export const countEnded = ({ completed, failed, cancelled }: Pick<BatchRecord, 'completed' | 'failed' | 'cancelled'>) =>
   completed + failed + cancelled
