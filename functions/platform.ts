@@ -6,7 +6,7 @@ import {
   updateOrganisation,
   updateOrganisationSettings,
 } from '@platform/contract/organisation'
-import { getPlatformSettings, updatePlatformSettings } from '@platform/contract/setup'
+import { getPlatformSettings, updatePlatformSettings } from '@platform/contract/platform-settings'
 import * as Settings from '@platform/core/accounts/organisation-settings'
 import * as Organisation from '@platform/core/accounts/organisation'
 import * as PlatformSettings from '@platform/core/platform/settings'

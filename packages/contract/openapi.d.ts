@@ -68,26 +68,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/setup/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Whether first-run setup is complete
-         * @description Requires no token.
-         */
-        get: operations["getSetupStatus"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/setup/complete": {
         parameters: {
             query?: never;
@@ -110,22 +90,20 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/auth/login": {
+    "/api/v1/setup/status": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get?: never;
-        put?: never;
         /**
-         * Sign in
-         * @description Checks the local account of this name or, if there is none, the LDAP identity providers. A sign-in with an unreachable directory fails, and its administrators are notified.
-         *
-         *     Requires no token.
+         * Whether first-run setup is complete
+         * @description Requires no token.
          */
-        post: operations["login"];
+        get: operations["getSetupStatus"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -152,7 +130,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/auth/refresh": {
+    "/api/v1/auth/login": {
         parameters: {
             query?: never;
             header?: never;
@@ -162,12 +140,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Exchange a refresh token for a new token set
-         * @description A refresh token is valid once. Using it twice ends the session, except for a retry with the same `idempotency-key`. At most every 15 minutes, the identity provider of the user is asked whether it still has the user.
+         * Sign in
+         * @description Checks the local account of this name or, if there is none, the LDAP identity providers. A sign-in with an unreachable directory fails, and its administrators are notified.
          *
          *     Requires no token.
          */
-        post: operations["refresh"];
+        post: operations["login"];
         delete?: never;
         options?: never;
         head?: never;
@@ -210,6 +188,28 @@ export interface paths {
         get: operations["me"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/auth/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange a refresh token for a new token set
+         * @description A refresh token is valid once. Using it twice ends the session, except for a retry with the same `idempotency-key`. At most every 15 minutes, the identity provider of the user is asked whether it still has the user.
+         *
+         *     Requires no token.
+         */
+        post: operations["refresh"];
         delete?: never;
         options?: never;
         head?: never;
@@ -342,28 +342,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/targets/resolve": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Count the clusters of a target
-         * @description Includes every matching cluster that existed before the request. Operations that accept a target resolve it again.
-         *
-         *     Requires the permission `clusters:read`.
-         */
-        post: operations["resolveTarget"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/clusters/{id}": {
         parameters: {
             query?: never;
@@ -392,6 +370,28 @@ export interface paths {
          * @description Requires the permission `clusters:write`.
          */
         patch: operations["updateCluster"];
+        trace?: never;
+    };
+    "/api/v1/clusters/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve the relay of a cluster
+         * @description For a cluster that was created with an enrollment key that requires approval. Check the machine first: the audit trail has its name and address. To refuse it, remove the cluster.
+         *
+         *     Requires the permission `clusters:admin`.
+         */
+        post: operations["approveCluster"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/clusters/{id}/enrollment-token": {
@@ -432,50 +432,6 @@ export interface paths {
         get: operations["getClusterTimeline"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/nodes": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The nodes of all clusters, those of the newest cluster first
-         * @description A request searches about 12,000 clusters at most; see `searchedAll`. With a cursor, it searches only until the page is full.
-         *
-         *     Requires the permission `clusters:read`.
-         */
-        get: operations["listNodes"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/clusters/{id}/approve": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Approve the relay of a cluster
-         * @description For a cluster that was created with an enrollment key that requires approval. Check the machine first: the audit trail has its name and address. To refuse it, remove the cluster.
-         *
-         *     Requires the permission `clusters:admin`.
-         */
-        post: operations["approveCluster"];
         delete?: never;
         options?: never;
         head?: never;
@@ -530,6 +486,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The nodes of all clusters, those of the newest cluster first
+         * @description A request searches about 12,000 clusters at most; see `searchedAll`. With a cursor, it searches only until the page is full.
+         *
+         *     Requires the permission `clusters:read`.
+         */
+        get: operations["listNodes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay-updates": {
         parameters: {
             query?: never;
@@ -576,6 +554,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay-updates/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel a relay update
+         * @description No relay receives an offer after the response. Relays that are already installing it may complete it.
+         *
+         *     Requires the permission `clusters:admin`.
+         */
+        post: operations["cancelRelayUpdate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay-updates/{id}/clusters": {
         parameters: {
             query?: never;
@@ -598,7 +598,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/relay-updates/{id}/cancel": {
+    "/api/v1/targets/resolve": {
         parameters: {
             query?: never;
             header?: never;
@@ -608,12 +608,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel a relay update
-         * @description No relay receives an offer after the response. Relays that are already installing it may complete it.
+         * Count the clusters of a target
+         * @description Includes every matching cluster that existed before the request. Operations that accept a target resolve it again.
          *
-         *     Requires the permission `clusters:admin`.
+         *     Requires the permission `clusters:read`.
          */
-        post: operations["cancelRelayUpdate"];
+        post: operations["resolveTarget"];
         delete?: never;
         options?: never;
         head?: never;
@@ -756,28 +756,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/jobs/batch/{batchId}/retry": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Retry the failed jobs of a batch as a new batch
-         * @description Submits the failed and cancelled jobs again; the original batch does not change. Every call submits them again, so send an Idempotency-Key. Jobs of removed clusters are skipped.
-         *
-         *     Requires the permission `jobs:write`.
-         */
-        post: operations["retryBatch"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/jobs/batch/{batchId}/groups": {
         parameters: {
             query?: never;
@@ -838,6 +816,28 @@ export interface paths {
         get: operations["listBatchResults"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/batch/{batchId}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry the failed jobs of a batch as a new batch
+         * @description Submits the failed and cancelled jobs again; the original batch does not change. Every call submits them again, so send an Idempotency-Key. Jobs of removed clusters are skipped.
+         *
+         *     Requires the permission `jobs:write`.
+         */
+        post: operations["retryBatch"];
         delete?: never;
         options?: never;
         head?: never;
@@ -982,6 +982,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The roles and their permissions
+         * @description Requires the permission `users:admin`.
+         */
+        get: operations["listRoles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The users of the organisation, newest first
+         * @description Requires the permission `users:admin`.
+         */
+        get: operations["listUsers"];
+        put?: never;
+        /**
+         * Create a user with a local account
+         * @description Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create an OrgAdmin of another organisation that has no administrator with a local account. If the organisation has users, they are notified, and both audit trails record `organisation.recover`.
+         *
+         *     Requires the permission `users:admin`.
+         */
+        post: operations["createUser"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/me/password": {
         parameters: {
             query?: never;
@@ -1089,52 +1135,6 @@ export interface paths {
          *     Requires an access token of any signed-in user. API tokens are not accepted.
          */
         delete: operations["deleteApiToken"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/users": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The users of the organisation, newest first
-         * @description Requires the permission `users:admin`.
-         */
-        get: operations["listUsers"];
-        put?: never;
-        /**
-         * Create a user with a local account
-         * @description Callers can grant only permissions that they have. PlatformAdmin exists in the platform organisation only. A platform administrator can create an OrgAdmin of another organisation that has no administrator with a local account. If the organisation has users, they are notified, and both audit trails record `organisation.recover`.
-         *
-         *     Requires the permission `users:admin`.
-         */
-        post: operations["createUser"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/roles": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The roles and their permissions
-         * @description Requires the permission `users:admin`.
-         */
-        get: operations["listRoles"];
-        put?: never;
-        post?: never;
-        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1268,6 +1268,46 @@ export interface paths {
         patch: operations["changeWebhook"];
         trace?: never;
     };
+    "/api/v1/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Deliveries of a webhook in the last 30 days, newest first, at most 1,000
+         * @description Requires the permission `users:admin`.
+         */
+        get: operations["listDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Redeliver an event of the last 30 days, regardless of the result of its first delivery
+         * @description Requires the permission `users:admin`.
+         */
+        post: operations["redeliver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/webhooks/{id}/rotate-secret": {
         parameters: {
             query?: never;
@@ -1310,7 +1350,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/webhooks/{id}/deliveries": {
+    "/api/v1/organisation/settings": {
         parameters: {
             query?: never;
             header?: never;
@@ -1318,32 +1358,38 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Deliveries of a webhook in the last 30 days, newest first, at most 1,000
-         * @description Requires the permission `users:admin`.
+         * The settings of the caller’s organisation
+         * @description Requires a signed-in user.
          */
-        get: operations["listDeliveries"];
+        get: operations["getOrganisationSettings"];
         put?: never;
         post?: never;
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change the settings of the caller’s organisation
+         * @description Requires the permission `users:admin`.
+         */
+        patch: operations["updateOrganisationSettings"];
         trace?: never;
     };
-    "/api/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver": {
+    "/api/v1/organisation/usage": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get?: never;
-        put?: never;
         /**
-         * Redeliver an event of the last 30 days, regardless of the result of its first delivery
-         * @description Requires the permission `users:admin`.
+         * How much of its quotas the caller’s organisation uses
+         * @description Requests beyond a quota return 409 `limit_reached` with `limit` and `used`.
+         *
+         *     Requires a signed-in user.
          */
-        post: operations["redeliver"];
+        get: operations["getOrganisationUsage"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1398,52 +1444,6 @@ export interface paths {
         patch: operations["updateOrganisation"];
         trace?: never;
     };
-    "/api/v1/organisation/usage": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * How much of its quotas the caller’s organisation uses
-         * @description Requests beyond a quota return 409 `limit_reached` with `limit` and `used`.
-         *
-         *     Requires a signed-in user.
-         */
-        get: operations["getOrganisationUsage"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/organisation/settings": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The settings of the caller’s organisation
-         * @description Requires a signed-in user.
-         */
-        get: operations["getOrganisationSettings"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        /**
-         * Change the settings of the caller’s organisation
-         * @description Requires the permission `users:admin`.
-         */
-        patch: operations["updateOrganisationSettings"];
-        trace?: never;
-    };
     "/api/v1/platform/settings": {
         parameters: {
             query?: never;
@@ -1470,55 +1470,7 @@ export interface paths {
         patch: operations["updatePlatformSettings"];
         trace?: never;
     };
-    "/api/v1/platform/identity/providers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The identity providers
-         * @description Requires the permission `platform:admin`.
-         */
-        get: operations["listProviders"];
-        put?: never;
-        /**
-         * Add an identity provider, or change one
-         * @description Replaces the provider of the same type and issuer, tenant or url, if there is one. Secrets that the request omits are kept.
-         *
-         *     Requires the permission `platform:admin`.
-         */
-        post: operations["configureProvider"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/platform/identity/providers/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Remove an identity provider
-         * @description Its users remain but cannot sign in: their sessions end at the next refresh, and their API tokens are rejected immediately.
-         *
-         *     Requires the permission `platform:admin`.
-         */
-        delete: operations["deleteProvider"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/platform/identity/providers/{id}/test": {
+    "/api/v1/auth/oidc/token": {
         parameters: {
             query?: never;
             header?: never;
@@ -1528,78 +1480,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Test the configuration of a provider
-         * @description Requires the permission `platform:admin`.
-         */
-        post: operations["testProvider"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/platform/identity/providers/{id}/consent": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Request consent from the provider’s administrator
-         * @description Requires the permission `platform:admin`.
-         */
-        post: operations["requestConsent"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/platform/identity/consent-callback": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Consent callback of the identity provider
-         * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
+         * Exchange the code of a sign-in for tokens
+         * @description The code is valid once, within one minute, and only with the cookie of the browser that started the sign-in.
          *
          *     Requires no token.
          */
-        get: operations["consentReturned"];
-        put?: never;
-        /**
-         * Consent callback of the identity provider
-         * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
-         *
-         *     Requires no token.
-         */
-        post: operations["consentPosted"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/auth/providers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Identity providers available at sign-in
-         * @description Requires no token.
-         */
-        get: operations["listSignInOptions"];
-        put?: never;
-        post?: never;
+        post: operations["exchangeCode"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1650,7 +1536,103 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/auth/oidc/token": {
+    "/api/v1/auth/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Identity providers available at sign-in
+         * @description Requires no token.
+         */
+        get: operations["listSignInOptions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/consent-callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Consent callback of the identity provider
+         * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
+         *
+         *     Requires no token.
+         */
+        get: operations["consentReturned"];
+        put?: never;
+        /**
+         * Consent callback of the identity provider
+         * @description Called by the browser that the identity provider redirects with the `state` of the consent request, or by a caller with platform:admin.
+         *
+         *     Requires no token.
+         */
+        post: operations["consentPosted"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The identity providers
+         * @description Requires the permission `platform:admin`.
+         */
+        get: operations["listProviders"];
+        put?: never;
+        /**
+         * Add an identity provider, or change one
+         * @description Replaces the provider of the same type and issuer, tenant or url, if there is one. Secrets that the request omits are kept.
+         *
+         *     Requires the permission `platform:admin`.
+         */
+        post: operations["configureProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove an identity provider
+         * @description Its users remain but cannot sign in: their sessions end at the next refresh, and their API tokens are rejected immediately.
+         *
+         *     Requires the permission `platform:admin`.
+         */
+        delete: operations["deleteProvider"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers/{id}/consent": {
         parameters: {
             query?: never;
             header?: never;
@@ -1660,12 +1642,52 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Exchange the code of a sign-in for tokens
-         * @description The code is valid once, within one minute, and only with the cookie of the browser that started the sign-in.
-         *
-         *     Requires no token.
+         * Request consent from the provider’s administrator
+         * @description Requires the permission `platform:admin`.
          */
-        post: operations["exchangeCode"];
+        post: operations["requestConsent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/identity/providers/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test the configuration of a provider
+         * @description Requires the permission `platform:admin`.
+         */
+        post: operations["testProvider"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/updates/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Update the platform or roll back to the previous version
+         * @description Starts a job. If a step fails, the job rolls back to the previous version.
+         *
+         *     Requires the permission `platform:admin`.
+         */
+        put: operations["applyUpdate"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1694,7 +1716,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/platform/updates/apply": {
+    "/api/modules/install": {
         parameters: {
             query?: never;
             header?: never;
@@ -1702,13 +1724,51 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
+        put?: never;
         /**
-         * Update the platform or roll back to the previous version
-         * @description Starts a job. If a step fails, the job rolls back to the previous version.
-         *
-         *     Requires the permission `platform:admin`.
+         * Install a module by its image
+         * @description Requires the permission `modules:install`.
          */
-        put: operations["applyUpdate"];
+        post: operations["installImage"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/modules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Uninstall a module
+         * @description Requires the permission `modules:install`.
+         */
+        delete: operations["uninstallImage"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/modules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Installed modules
+         * @description Requires the permission `modules:read`.
+         */
+        get: operations["listModules"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -1760,26 +1820,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/modules": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Installed modules
-         * @description Requires the permission `modules:read`.
-         */
-        get: operations["listModules"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/modules/{id}": {
         parameters: {
             query?: never;
@@ -1819,46 +1859,6 @@ export interface paths {
          */
         post: operations["installModule"];
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/modules/install": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Install a module by its image
-         * @description Requires the permission `modules:install`.
-         */
-        post: operations["installImage"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/modules/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Uninstall a module
-         * @description Requires the permission `modules:install`.
-         */
-        delete: operations["uninstallImage"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1928,28 +1928,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/portal/summary": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * All totals of the portal in one response
-         * @description Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response returns 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.
-         *
-         *     Requires a signed-in user.
-         */
-        get: operations["getPortalSummary"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/portal/history": {
         parameters: {
             query?: never;
@@ -1986,6 +1964,28 @@ export interface paths {
          *     Requires a signed-in user.
          */
         get: operations["getNavigation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/portal/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * All totals of the portal in one response
+         * @description Suitable for polling: reads counters instead of lists and returns an `ETag`, so that an unchanged response returns 304. Members that the caller has no permission for are absent. Clusters are counted by the status that the last heartbeat or sweep stored; the list computes the current status and can be one sweep ahead.
+         *
+         *     Requires a signed-in user.
+         */
+        get: operations["getPortalSummary"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2048,28 +2048,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/platform/audit/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The audit trail as a file, oldest first, in parts
-         * @description A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying. The header `Audit-Checkpoint` of the last part has a signed checkpoint of its last entry. The trail records each part that is exported.
-         *
-         *     Requires the permission `audit:read`.
-         */
-        get: operations["exportAudit"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/platform/audit/checkpoint": {
         parameters: {
             query?: never;
@@ -2084,6 +2062,28 @@ export interface paths {
          *     Requires the permission `audit:read`.
          */
         get: operations["getAuditCheckpoint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/platform/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The audit trail as a file, oldest first, in parts
+         * @description A part holds up to 1 MB. If more follows, the `Link` header names the next part (`rel="next"`); concatenate the parts to get the file. NDJSON has one entry per line. CSV follows RFC 4180 with a header row in the first part; a cell that begins with `=`, `+`, `-`, `@`, a tab, a carriage return or an apostrophe is prefixed with an apostrophe, because spreadsheets would treat it as a formula. Remove that prefix before verifying. The header `Audit-Checkpoint` of the last part has a signed checkpoint of its last entry. The trail records each part that is exported.
+         *
+         *     Requires the permission `audit:read`.
+         */
+        get: operations["exportAudit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2114,6 +2114,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/relay/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report the results of several jobs
+         * @description Has the same effect as `POST /relay/jobs/{id}/complete` for each job, with fewer writes if possible. The status of the response is 200 even if the platform rejects reports: see `error`. A repeated request returns the same results. Report a job without a result again.
+         *
+         *     Requires an enrolled relay and a token that the relay has signed.
+         */
+        post: operations["completeJobs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/relay/enroll": {
         parameters: {
             query?: never;
@@ -2130,6 +2152,26 @@ export interface paths {
          *     Requires no token.
          */
         post: operations["enroll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/relay/goodbye": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report that the relay stops
+         * @description Requires an enrolled relay and a token that the relay has signed.
+         */
+        post: operations["goodbye"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2178,28 +2220,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/relay/jobs/{id}/output": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Append output
-         * @description Repeating a `seq` has no effect. A job may send 1 MiB per second, and a call counts as 64 KiB at least; beyond that the response is 429.
-         *
-         *     Requires an enrolled relay and a token that the relay has signed.
-         */
-        post: operations["reportOutput"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/relay/jobs/{id}/complete": {
         parameters: {
             query?: never;
@@ -2222,7 +2242,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/relay/completions": {
+    "/api/v1/relay/jobs/{id}/output": {
         parameters: {
             query?: never;
             header?: never;
@@ -2232,32 +2252,52 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report the results of several jobs
-         * @description Has the same effect as `POST /relay/jobs/{id}/complete` for each job, with fewer writes if possible. The status of the response is 200 even if the platform rejects reports: see `error`. A repeated request returns the same results. Report a job without a result again.
+         * Append output
+         * @description Repeating a `seq` has no effect. A job may send 1 MiB per second, and a call counts as 64 KiB at least; beyond that the response is 429.
          *
          *     Requires an enrolled relay and a token that the relay has signed.
          */
-        post: operations["completeJobs"];
+        post: operations["reportOutput"];
         delete?: never;
         options?: never;
         head?: never;
         patch?: never;
         trace?: never;
     };
-    "/api/v1/relay/goodbye": {
+    "/.well-known/jwks.json": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get?: never;
-        put?: never;
         /**
-         * Report that the relay stops
-         * @description Requires an enrolled relay and a token that the relay has signed.
+         * Public keys that verify access tokens
+         * @description Requires no token.
          */
-        post: operations["goodbye"];
+        get: operations["getKeys"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events/catalog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Every event that the platform emits, with the schema of its data
+         * @description Requires a signed-in user.
+         */
+        get: operations["getEventCatalog"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2304,26 +2344,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/.well-known/jwks.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Public keys that verify access tokens
-         * @description Requires no token.
-         */
-        get: operations["getKeys"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/relay/relay.mjs": {
         parameters: {
             query?: never;
@@ -2336,26 +2356,6 @@ export interface paths {
          * @description Requires no token.
          */
         get: operations["getRelayProgram"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/events/catalog": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Every event that the platform emits, with the schema of its data
-         * @description Requires a signed-in user.
-         */
-        get: operations["getEventCatalog"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3420,18 +3420,6 @@ export interface components {
              */
             description: string;
         };
-        SetupStatus: {
-            /**
-             * @description Always false: once setup is complete, the response is 403 `setup_already_complete`
-             * @example false
-             */
-            setupComplete: boolean;
-            /**
-             * @description Step at which the wizard starts, always `welcome`
-             * @example welcome
-             */
-            wizardStep?: string;
-        };
         TokenSet: {
             /**
              * @description Bearer token of requests, valid for `expiresIn` seconds
@@ -3497,6 +3485,18 @@ export interface components {
              */
             initialAdminToken: string;
         };
+        SetupStatus: {
+            /**
+             * @description Always false: once setup is complete, the response is 403 `setup_already_complete`
+             * @example false
+             */
+            setupComplete: boolean;
+            /**
+             * @description Step at which the wizard starts, always `welcome`
+             * @example welcome
+             */
+            wizardStep?: string;
+        };
         Credentials: {
             /**
              * @description Name of the user; for LDAP, the name in the directory
@@ -3509,13 +3509,6 @@ export interface components {
              * @example correct horse battery
              */
             password: string;
-        };
-        RefreshRequest: {
-            /**
-             * @description Refresh token of the newest token set
-             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
-             */
-            refreshToken: string;
         };
         UserProfile: {
             /**
@@ -3577,6 +3570,13 @@ export interface components {
              *     ]
              */
             permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
+        };
+        RefreshRequest: {
+            /**
+             * @description Refresh token of the newest token set
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt
+             */
+            refreshToken: string;
         };
         BrowserSession: {
             /**
@@ -3937,57 +3937,6 @@ export interface components {
             /** @description null removes the clusters from their sites */
             siteId: string | null;
         };
-        ResolvedTarget: {
-            /**
-             * Format: int32
-             * @description Number of clusters
-             * @example 1
-             */
-            resolvedCount: number;
-            /**
-             * @description Names of the newest ten clusters, or of the first ten `clusterIds`
-             * @example [
-             *       "berlin-1"
-             *     ]
-             */
-            names: string[];
-            /** @description With `includeIds`: all clusters, newest first, or in the order of the request */
-            clusterIds?: string[];
-            /** @description With `includeStatus`: the number of clusters in each status. It may lag behind by up to a minute for more than 500 clusters */
-            byStatus?: {
-                /**
-                 * Format: int32
-                 * @description Clusters that are Healthy
-                 * @example 1
-                 */
-                Healthy: number;
-                /**
-                 * Format: int32
-                 * @description Clusters that are Degraded
-                 * @example 1
-                 */
-                Degraded: number;
-                /**
-                 * Format: int32
-                 * @description Clusters that are Pending
-                 * @example 1
-                 */
-                Pending: number;
-                /**
-                 * Format: int32
-                 * @description Clusters that are Offline
-                 * @example 1
-                 */
-                Offline: number;
-            };
-        };
-        TargetResolution: {
-            target: components["schemas"]["Target"];
-            /** @description Whether the response contains `clusterIds` */
-            includeIds?: boolean;
-            /** @description Whether the response contains `byStatus` */
-            includeStatus?: boolean;
-        };
         ClusterDetail: {
             /**
              * @description Identifier of the cluster
@@ -4310,89 +4259,6 @@ export interface components {
              */
             tokenId?: string;
         };
-        NodeSummary: {
-            /**
-             * @description Identifier of the node
-             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            id: string;
-            /**
-             * @description Name of the node
-             * @example node-1
-             */
-            name: string;
-            /**
-             * @description State that the relay reported last; `Unknown` while the cluster is Offline
-             * @example Online
-             * @enum {string}
-             */
-            status: "Online" | "Offline" | "Unknown";
-            /** @description Absent until the relay has reported them */
-            facts?: {
-                /**
-                 * @description Operating system, such as `linux`
-                 * @example linux
-                 */
-                os?: string;
-                /**
-                 * @description Name and version of the distribution
-                 * @example Debian GNU/Linux 13 (trixie)
-                 */
-                osVersion?: string;
-                /**
-                 * @description Version of the kernel
-                 * @example 6.12.0
-                 */
-                kernel?: string;
-                /**
-                 * @description Processor architecture, as `uname -m` prints it
-                 * @example x86_64
-                 */
-                arch?: string;
-                /**
-                 * Format: int32
-                 * @description Number of processors
-                 * @example 4
-                 */
-                cpus?: number;
-                /**
-                 * Format: int64
-                 * @description Rounded to 64 MiB
-                 * @example 8589934592
-                 */
-                memoryBytes?: number;
-                /**
-                 * Format: int64
-                 * @description Size of the file system at /
-                 * @example 53687091200
-                 */
-                rootDiskBytes?: number;
-                /**
-                 * Format: int64
-                 * @description Free space there, in steps of a twentieth of its size
-                 * @example 26843545600
-                 */
-                rootDiskFreeBytes?: number;
-                /**
-                 * @description Shells that were found on the node
-                 * @example [
-                 *       "sh",
-                 *       "bash"
-                 *     ]
-                 */
-                shells?: string[];
-            };
-            /**
-             * @description Identifier of the cluster
-             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            clusterId: string;
-            /**
-             * @description Name of the cluster
-             * @example berlin-1
-             */
-            clusterName: string;
-        };
         EnrollmentKey: {
             /**
              * @description Identifier of the enrollment key
@@ -4616,6 +4482,89 @@ export interface components {
              */
             expiresAt: string;
         };
+        NodeSummary: {
+            /**
+             * @description Identifier of the node
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /**
+             * @description Name of the node
+             * @example node-1
+             */
+            name: string;
+            /**
+             * @description State that the relay reported last; `Unknown` while the cluster is Offline
+             * @example Online
+             * @enum {string}
+             */
+            status: "Online" | "Offline" | "Unknown";
+            /** @description Absent until the relay has reported them */
+            facts?: {
+                /**
+                 * @description Operating system, such as `linux`
+                 * @example linux
+                 */
+                os?: string;
+                /**
+                 * @description Name and version of the distribution
+                 * @example Debian GNU/Linux 13 (trixie)
+                 */
+                osVersion?: string;
+                /**
+                 * @description Version of the kernel
+                 * @example 6.12.0
+                 */
+                kernel?: string;
+                /**
+                 * @description Processor architecture, as `uname -m` prints it
+                 * @example x86_64
+                 */
+                arch?: string;
+                /**
+                 * Format: int32
+                 * @description Number of processors
+                 * @example 4
+                 */
+                cpus?: number;
+                /**
+                 * Format: int64
+                 * @description Rounded to 64 MiB
+                 * @example 8589934592
+                 */
+                memoryBytes?: number;
+                /**
+                 * Format: int64
+                 * @description Size of the file system at /
+                 * @example 53687091200
+                 */
+                rootDiskBytes?: number;
+                /**
+                 * Format: int64
+                 * @description Free space there, in steps of a twentieth of its size
+                 * @example 26843545600
+                 */
+                rootDiskFreeBytes?: number;
+                /**
+                 * @description Shells that were found on the node
+                 * @example [
+                 *       "sh",
+                 *       "bash"
+                 *     ]
+                 */
+                shells?: string[];
+            };
+            /**
+             * @description Identifier of the cluster
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            clusterId: string;
+            /**
+             * @description Name of the cluster
+             * @example berlin-1
+             */
+            clusterName: string;
+        };
         RelayUpdate: {
             /**
              * @description Identifier of the relay update
@@ -4784,6 +4733,57 @@ export interface components {
             /** @description Why it was rolled back or skipped, or why a relay with an offer waits */
             reason?: string;
         };
+        ResolvedTarget: {
+            /**
+             * Format: int32
+             * @description Number of clusters
+             * @example 1
+             */
+            resolvedCount: number;
+            /**
+             * @description Names of the newest ten clusters, or of the first ten `clusterIds`
+             * @example [
+             *       "berlin-1"
+             *     ]
+             */
+            names: string[];
+            /** @description With `includeIds`: all clusters, newest first, or in the order of the request */
+            clusterIds?: string[];
+            /** @description With `includeStatus`: the number of clusters in each status. It may lag behind by up to a minute for more than 500 clusters */
+            byStatus?: {
+                /**
+                 * Format: int32
+                 * @description Clusters that are Healthy
+                 * @example 1
+                 */
+                Healthy: number;
+                /**
+                 * Format: int32
+                 * @description Clusters that are Degraded
+                 * @example 1
+                 */
+                Degraded: number;
+                /**
+                 * Format: int32
+                 * @description Clusters that are Pending
+                 * @example 1
+                 */
+                Pending: number;
+                /**
+                 * Format: int32
+                 * @description Clusters that are Offline
+                 * @example 1
+                 */
+                Offline: number;
+            };
+        };
+        TargetResolution: {
+            target: components["schemas"]["Target"];
+            /** @description Whether the response contains `clusterIds` */
+            includeIds?: boolean;
+            /** @description Whether the response contains `byStatus` */
+            includeStatus?: boolean;
+        };
         Site: {
             /**
              * @description Identifier of the site
@@ -4808,82 +4808,6 @@ export interface components {
              * @example Berlin
              */
             name: string;
-        };
-        AcceptedJob: {
-            /**
-             * @description Identifier of the job
-             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            id: string;
-            /**
-             * @description Identifier of the cluster
-             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            clusterId?: string;
-            /**
-             * @description Job type; all but `InvokeScript` are operations of the platform itself
-             * @example InvokeScript
-             * @enum {string}
-             */
-            type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
-            /**
-             * Format: date-time
-             * @description Time of creation
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            createdAt: string;
-            /**
-             * @description Always `Queued`
-             * @enum {string}
-             */
-            status: "Queued";
-        };
-        /**
-         * @description A job for one cluster
-         * @example {
-         *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
-         *       "type": "InvokeScript",
-         *       "name": "Rotate logs",
-         *       "reason": "Ticket 4711: disk is full",
-         *       "payload": {
-         *         "script": "logrotate --force /etc/logrotate.conf",
-         *         "timeoutSeconds": 300
-         *       }
-         *     }
-         */
-        JobSubmission: {
-            /**
-             * @description Cluster that runs the job
-             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            clusterId: string;
-            /**
-             * @description Job type; only `InvokeScript` can be submitted
-             * @example InvokeScript
-             */
-            type: string;
-            /**
-             * @description Payload of the job type; InvokeScriptPayload for InvokeScript
-             * @example {
-             *       "script": "uname"
-             *     }
-             */
-            payload: components["schemas"]["InvokeScriptPayload"];
-            /**
-             * Format: int32
-             * @description Seconds that the job can wait for its relay; default 3600
-             */
-            deliverWithinSeconds?: number;
-            /**
-             * @description Short title, shown in lists
-             * @example Rotate logs
-             */
-            name?: string;
-            /**
-             * @description Why the script runs
-             * @example Ticket 4711: disk is full
-             */
-            reason?: string;
         };
         /**
          * @example {
@@ -4969,99 +4893,71 @@ export interface components {
              */
             cancelRequestedAt?: string;
         };
-        AcceptedBatch: {
+        AcceptedJob: {
             /**
-             * @description Identifier of the batch
-             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
-            batchId: string;
-            /** @description Jobs, in the order of `jobs` or `clusterIds`; for other targets, newest cluster first */
-            jobIds: string[];
+            id: string;
             /**
-             * Format: int32
-             * @description Number of jobs
-             * @example 500
+             * @description Identifier of the cluster
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
-            submittedCount: number;
+            clusterId?: string;
             /**
-             * Format: int32
-             * @description With `target`: number of its clusters
-             * @example 500
+             * @description Job type; all but `InvokeScript` are operations of the platform itself
+             * @example InvokeScript
+             * @enum {string}
              */
-            resolvedCount?: number;
+            type: "InvokeScript" | "ModuleInstall" | "ModuleUninstall" | "PlatformUpdate" | "PlatformRollback";
             /**
              * Format: date-time
              * @description Time of creation
              * @example 2026-11-21T09:30:00.000Z
              */
             createdAt: string;
+            /**
+             * @description Always `Queued`
+             * @enum {string}
+             */
+            status: "Queued";
         };
         /**
-         * @description Up to 500 jobs: a list of jobs, or one payload for every cluster of a target
+         * @description A job for one cluster
          * @example {
-         *       "target": {
-         *         "selector": "env=prod,!legacy"
-         *       },
+         *       "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
          *       "type": "InvokeScript",
+         *       "name": "Rotate logs",
+         *       "reason": "Ticket 4711: disk is full",
          *       "payload": {
-         *         "script": "uname -a"
-         *       },
-         *       "expectedCount": 12,
-         *       "name": "Kernel versions",
-         *       "maxConcurrency": 50,
-         *       "maxErrors": 3
+         *         "script": "logrotate --force /etc/logrotate.conf",
+         *         "timeoutSeconds": 300
+         *       }
          *     }
          */
-        BatchSubmission: {
-            /** @description One to 500 jobs, all for clusters of the organisation. Either `jobs`, or `target` with `type` and `payload`, is required */
-            jobs?: components["schemas"]["BatchJob"][];
+        JobSubmission: {
             /**
-             * @description Submits one job to each of these clusters, instead of `jobs`
-             * @example {
-             *       "selector": "env=prod,!legacy"
-             *     }
+             * @description Cluster that runs the job
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
-            target?: {
-                /** @description These clusters; all must belong to the organisation */
-                clusterIds?: string[];
-                /**
-                 * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
-                 * @example env=prod,!legacy
-                 */
-                selector?: string;
-                /**
-                 * @description A saved filter of the caller with the context `clusters`
-                 * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
-                 */
-                savedFilterId?: string;
-                /**
-                 * @description All clusters of the organisation
-                 * @enum {boolean}
-                 */
-                all?: true;
-            };
+            clusterId: string;
             /**
-             * @description With `target`: job type; only `InvokeScript` can be submitted
+             * @description Job type; only `InvokeScript` can be submitted
              * @example InvokeScript
              */
-            type?: string;
+            type: string;
             /**
              * @description Payload of the job type; InvokeScriptPayload for InvokeScript
              * @example {
              *       "script": "uname"
              *     }
              */
-            payload?: components["schemas"]["InvokeScriptPayload"];
+            payload: components["schemas"]["InvokeScriptPayload"];
             /**
              * Format: int32
              * @description Seconds that the job can wait for its relay; default 3600
              */
             deliverWithinSeconds?: number;
-            /**
-             * Format: int32
-             * @description Rejects the batch with `target_changed` if the target has another number of clusters
-             */
-            expectedCount?: number;
             /**
              * @description Short title, shown in lists
              * @example Rotate logs
@@ -5072,16 +4968,6 @@ export interface components {
              * @example Ticket 4711: disk is full
              */
             reason?: string;
-            /**
-             * Format: int32
-             * @description Maximum number of jobs of the batch that are queued for a relay or running at once; default: all
-             */
-            maxConcurrency?: number;
-            /**
-             * Format: int32
-             * @description If more jobs than this fail, the jobs that have not started are cancelled; default: never
-             */
-            maxErrors?: number;
         };
         /**
          * @description A batch with its number of jobs by status
@@ -5214,6 +5100,120 @@ export interface components {
              * @description Jobs that were cancelled
              */
             cancelled: number;
+        };
+        AcceptedBatch: {
+            /**
+             * @description Identifier of the batch
+             * @example batch_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            batchId: string;
+            /** @description Jobs, in the order of `jobs` or `clusterIds`; for other targets, newest cluster first */
+            jobIds: string[];
+            /**
+             * Format: int32
+             * @description Number of jobs
+             * @example 500
+             */
+            submittedCount: number;
+            /**
+             * Format: int32
+             * @description With `target`: number of its clusters
+             * @example 500
+             */
+            resolvedCount?: number;
+            /**
+             * Format: date-time
+             * @description Time of creation
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            createdAt: string;
+        };
+        /**
+         * @description Up to 500 jobs: a list of jobs, or one payload for every cluster of a target
+         * @example {
+         *       "target": {
+         *         "selector": "env=prod,!legacy"
+         *       },
+         *       "type": "InvokeScript",
+         *       "payload": {
+         *         "script": "uname -a"
+         *       },
+         *       "expectedCount": 12,
+         *       "name": "Kernel versions",
+         *       "maxConcurrency": 50,
+         *       "maxErrors": 3
+         *     }
+         */
+        BatchSubmission: {
+            /** @description One to 500 jobs, all for clusters of the organisation. Either `jobs`, or `target` with `type` and `payload`, is required */
+            jobs?: components["schemas"]["BatchJob"][];
+            /**
+             * @description Submits one job to each of these clusters, instead of `jobs`
+             * @example {
+             *       "selector": "env=prod,!legacy"
+             *     }
+             */
+            target?: {
+                /** @description These clusters; all must belong to the organisation */
+                clusterIds?: string[];
+                /**
+                 * @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements
+                 * @example env=prod,!legacy
+                 */
+                selector?: string;
+                /**
+                 * @description A saved filter of the caller with the context `clusters`
+                 * @example filter_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                savedFilterId?: string;
+                /**
+                 * @description All clusters of the organisation
+                 * @enum {boolean}
+                 */
+                all?: true;
+            };
+            /**
+             * @description With `target`: job type; only `InvokeScript` can be submitted
+             * @example InvokeScript
+             */
+            type?: string;
+            /**
+             * @description Payload of the job type; InvokeScriptPayload for InvokeScript
+             * @example {
+             *       "script": "uname"
+             *     }
+             */
+            payload?: components["schemas"]["InvokeScriptPayload"];
+            /**
+             * Format: int32
+             * @description Seconds that the job can wait for its relay; default 3600
+             */
+            deliverWithinSeconds?: number;
+            /**
+             * Format: int32
+             * @description Rejects the batch with `target_changed` if the target has another number of clusters
+             */
+            expectedCount?: number;
+            /**
+             * @description Short title, shown in lists
+             * @example Rotate logs
+             */
+            name?: string;
+            /**
+             * @description Why the script runs
+             * @example Ticket 4711: disk is full
+             */
+            reason?: string;
+            /**
+             * Format: int32
+             * @description Maximum number of jobs of the batch that are queued for a relay or running at once; default: all
+             */
+            maxConcurrency?: number;
+            /**
+             * Format: int32
+             * @description If more jobs than this fail, the jobs that have not started are cancelled; default: never
+             */
+            maxErrors?: number;
         };
         /**
          * @description The groups of a batch
@@ -5796,6 +5796,46 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        RoleDescription: {
+            /**
+             * @description Name of the role
+             * @example Operator
+             * @enum {string}
+             */
+            name: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
+            /** @description Permissions that the role grants */
+            permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
+            /** @description Whether the caller can assign it to users of its organisation */
+            grantable: boolean;
+        };
+        UserCreation: {
+            /**
+             * @description 1 to 64 letters or digits of any writing system, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
+             * @example ada
+             */
+            username: string;
+            /**
+             * Format: idn-email
+             * @description E-mail address of the user
+             * @example ada@example.com
+             */
+            email: string;
+            /**
+             * Format: password
+             * @description Not a common password, the user name, the name of the platform, spaces or one repeated character
+             * @example correct horse battery
+             */
+            password: string;
+            /**
+             * @description All roles of the user; replaces the previous ones in an update
+             * @example [
+             *       "Operator"
+             *     ]
+             */
+            roles: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
+            /** @description Another organisation, which has no administrator with a local account; requires platform:admin and the role OrgAdmin */
+            organisationId?: string;
+        };
         PasswordChange: {
             /**
              * Format: password
@@ -5946,46 +5986,6 @@ export interface components {
              *     ]
              */
             permissions?: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
-        };
-        RoleDescription: {
-            /**
-             * @description Name of the role
-             * @example Operator
-             * @enum {string}
-             */
-            name: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
-            /** @description Permissions that the role grants */
-            permissions: ("clusters:read" | "clusters:write" | "clusters:admin" | "jobs:read" | "jobs:write" | "modules:read" | "modules:install" | "users:admin" | "audit:read" | "platform:admin")[];
-            /** @description Whether the caller can assign it to users of its organisation */
-            grantable: boolean;
-        };
-        UserCreation: {
-            /**
-             * @description 1 to 64 letters or digits of any writing system, or . _ @ + -. Stored in the form NFKC. Names are equal if Unicode’s case conversion makes them equal: `Straße` equals `STRASSE`
-             * @example ada
-             */
-            username: string;
-            /**
-             * Format: idn-email
-             * @description E-mail address of the user
-             * @example ada@example.com
-             */
-            email: string;
-            /**
-             * Format: password
-             * @description Not a common password, the user name, the name of the platform, spaces or one repeated character
-             * @example correct horse battery
-             */
-            password: string;
-            /**
-             * @description All roles of the user; replaces the previous ones in an update
-             * @example [
-             *       "Operator"
-             *     ]
-             */
-            roles: ("PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor")[];
-            /** @description Another organisation, which has no administrator with a local account; requires platform:admin and the role OrgAdmin */
-            organisationId?: string;
         };
         UserUpdate: {
             /**
@@ -6234,6 +6234,108 @@ export interface components {
              */
             durationMs: number;
         };
+        OrganisationSettings: {
+            /**
+             * Format: int32
+             * @description The longest lifetime of a new API token; null for no limit
+             * @example 365
+             */
+            maxTokenLifetimeDays: number | null;
+            /**
+             * Format: int32
+             * @description The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum
+             * @example 90
+             */
+            defaultTokenLifetimeDays: number | null;
+            /**
+             * Format: int32
+             * @description Number of days after its end when a job is removed with its output; also applies to jobs that have already ended. Batches and their counts are kept
+             * @example 90
+             */
+            jobRetentionDays: number;
+        };
+        OrganisationSettingsUpdate: {
+            /**
+             * Format: int32
+             * @description The longest lifetime of a new API token; null for no limit
+             * @example 365
+             */
+            maxTokenLifetimeDays?: number | null;
+            /**
+             * Format: int32
+             * @description The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum
+             * @example 90
+             */
+            defaultTokenLifetimeDays?: number | null;
+            /**
+             * Format: int32
+             * @description Number of days after its end when a job is removed with its output; also applies to jobs that have already ended. Batches and their counts are kept
+             * @example 90
+             */
+            jobRetentionDays?: number;
+        };
+        OrganisationUsage: {
+            /** @description Registered clusters */
+            clusters: {
+                /**
+                 * Format: int64
+                 * @description Number of clusters
+                 * @example 12
+                 */
+                used: number;
+                /**
+                 * Format: int64
+                 * @description May be lower than `used` if the quota was lowered
+                 * @example 500
+                 */
+                limit: number;
+            };
+            /** @description Users, including those of identity providers */
+            users: {
+                /**
+                 * Format: int64
+                 * @description Number of users
+                 * @example 12
+                 */
+                used: number;
+                /**
+                 * Format: int64
+                 * @description May be lower than `used` if the quota was lowered
+                 * @example 500
+                 */
+                limit: number;
+            };
+            /** @description Webhooks, including disabled ones */
+            webhooks: {
+                /**
+                 * Format: int64
+                 * @description Number of webhooks
+                 * @example 12
+                 */
+                used: number;
+                /**
+                 * Format: int64
+                 * @description May be lower than `used` if the quota was lowered
+                 * @example 500
+                 */
+                limit: number;
+            };
+            /** @description Queued and running jobs. The end of a job counts within seconds */
+            activeJobs: {
+                /**
+                 * Format: int64
+                 * @description Number of queued and running jobs
+                 * @example 12
+                 */
+                used: number;
+                /**
+                 * Format: int64
+                 * @description May be lower than `used` if the quota was lowered
+                 * @example 500
+                 */
+                limit: number;
+            };
+        };
         Organisation: {
             /**
              * @description Identifier of the organisation
@@ -6331,108 +6433,6 @@ export interface components {
                 activeJobs?: number | null;
             };
         };
-        OrganisationUsage: {
-            /** @description Registered clusters */
-            clusters: {
-                /**
-                 * Format: int64
-                 * @description Number of clusters
-                 * @example 12
-                 */
-                used: number;
-                /**
-                 * Format: int64
-                 * @description May be lower than `used` if the quota was lowered
-                 * @example 500
-                 */
-                limit: number;
-            };
-            /** @description Users, including those of identity providers */
-            users: {
-                /**
-                 * Format: int64
-                 * @description Number of users
-                 * @example 12
-                 */
-                used: number;
-                /**
-                 * Format: int64
-                 * @description May be lower than `used` if the quota was lowered
-                 * @example 500
-                 */
-                limit: number;
-            };
-            /** @description Webhooks, including disabled ones */
-            webhooks: {
-                /**
-                 * Format: int64
-                 * @description Number of webhooks
-                 * @example 12
-                 */
-                used: number;
-                /**
-                 * Format: int64
-                 * @description May be lower than `used` if the quota was lowered
-                 * @example 500
-                 */
-                limit: number;
-            };
-            /** @description Queued and running jobs. The end of a job counts within seconds */
-            activeJobs: {
-                /**
-                 * Format: int64
-                 * @description Number of queued and running jobs
-                 * @example 12
-                 */
-                used: number;
-                /**
-                 * Format: int64
-                 * @description May be lower than `used` if the quota was lowered
-                 * @example 500
-                 */
-                limit: number;
-            };
-        };
-        OrganisationSettings: {
-            /**
-             * Format: int32
-             * @description The longest lifetime of a new API token; null for no limit
-             * @example 365
-             */
-            maxTokenLifetimeDays: number | null;
-            /**
-             * Format: int32
-             * @description The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum
-             * @example 90
-             */
-            defaultTokenLifetimeDays: number | null;
-            /**
-             * Format: int32
-             * @description Number of days after its end when a job is removed with its output; also applies to jobs that have already ended. Batches and their counts are kept
-             * @example 90
-             */
-            jobRetentionDays: number;
-        };
-        OrganisationSettingsUpdate: {
-            /**
-             * Format: int32
-             * @description The longest lifetime of a new API token; null for no limit
-             * @example 365
-             */
-            maxTokenLifetimeDays?: number | null;
-            /**
-             * Format: int32
-             * @description The lifetime of an API token without `expiresAt`; null if it never expires. Never longer than the maximum
-             * @example 90
-             */
-            defaultTokenLifetimeDays?: number | null;
-            /**
-             * Format: int32
-             * @description Number of days after its end when a job is removed with its output; also applies to jobs that have already ended. Batches and their counts are kept
-             * @example 90
-             */
-            jobRetentionDays?: number;
-        };
         PlatformSettings: {
             /**
              * @description Name of the platform
@@ -6457,6 +6457,33 @@ export interface components {
              * @example https://platform.example.com
              */
             publicUrl: string;
+        };
+        SignInCode: {
+            /**
+             * @description Code that the callback of the identity provider put into the address
+             * @example X5b0pJ3m7uKQ2vTn9rYs1dEw
+             */
+            code: string;
+        };
+        SignInChoice: {
+            /**
+             * @description Identifier of the identity provider
+             * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            id: string;
+            /**
+             * @description Kind of provider
+             * @example OIDC
+             * @enum {string}
+             */
+            type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            /**
+             * @description Name for the button of the sign-in page
+             * @example Acme directory
+             */
+            displayName: string;
+            /** @description Sign-in address for browsers; absent for LDAP, which uses name and password at /auth/login */
+            authorizeUrl?: string;
         };
         /**
          * @description An identity provider. Secrets are never returned
@@ -6766,6 +6793,13 @@ export interface components {
              */
             defaultRole?: "PlatformAdmin" | "OrgAdmin" | "ClusterAdmin" | "Operator" | "Viewer" | "Auditor";
         };
+        ConsentRequest: {
+            /**
+             * @description Address of the provider that asks its administrator
+             * @example https://login.example.com/adminconsent
+             */
+            url: string;
+        };
         /**
          * @example {
          *       "ok": true,
@@ -6791,39 +6825,43 @@ export interface components {
                 message: string;
             }[];
         };
-        ConsentRequest: {
+        UpdateAccepted: {
             /**
-             * @description Address of the provider that asks its administrator
-             * @example https://login.example.com/adminconsent
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
-            url: string;
-        };
-        SignInChoice: {
+            jobId: string;
             /**
-             * @description Identifier of the identity provider
-             * @example idp_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            id: string;
-            /**
-             * @description Kind of provider
-             * @example OIDC
+             * @description Operation that started
+             * @example apply
              * @enum {string}
              */
-            type: "CloudDirectory" | "LDAP" | "OIDC" | "OpenSourceIdp";
+            action: "apply" | "rollback";
             /**
-             * @description Name for the button of the sign-in page
-             * @example Acme directory
+             * @description Version that serves after it
+             * @example 1.4.0
              */
-            displayName: string;
-            /** @description Sign-in address for browsers; absent for LDAP, which uses name and password at /auth/login */
-            authorizeUrl?: string;
+            targetVersion: string;
+            /**
+             * @description Always `InProgress`; the job has the result
+             * @enum {string}
+             */
+            status: "InProgress";
         };
-        SignInCode: {
+        UpdateRequest: {
             /**
-             * @description Code that the callback of the identity provider put into the address
-             * @example X5b0pJ3m7uKQ2vTn9rYs1dEw
+             * @description `apply` a release, or `rollback` to the previous version
+             * @example apply
+             * @enum {string}
              */
-            code: string;
+            action: "apply" | "rollback";
+            /**
+             * @description Version to update to; optional for a rollback, which accepts only the previous version
+             * @example 1.2.0
+             */
+            targetVersion?: string;
+            /** @description Update even if jobs are running */
+            force?: boolean;
         };
         UpdateCheck: {
             /**
@@ -6880,104 +6918,65 @@ export interface components {
             /** @description Why it cannot be applied */
             reason: string;
         };
-        UpdateAccepted: {
+        InstallAccepted: {
             /**
              * @description Identifier of the job
              * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
              */
             jobId: string;
             /**
-             * @description Operation that started
-             * @example apply
-             * @enum {string}
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
              */
-            action: "apply" | "rollback";
+            moduleId: string;
             /**
-             * @description Version that serves after it
+             * @description Version that is installed
              * @example 1.4.0
              */
-            targetVersion: string;
+            version: string;
             /**
-             * @description Always `InProgress`; the job has the result
+             * @description Always `Installing`; the job has the result
              * @enum {string}
              */
-            status: "InProgress";
-        };
-        UpdateRequest: {
+            status: "Installing";
             /**
-             * @description `apply` a release, or `rollback` to the previous version
-             * @example apply
-             * @enum {string}
+             * @description Digest of the image
+             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
              */
-            action: "apply" | "rollback";
-            /**
-             * @description Version to update to; optional for a rollback, which accepts only the previous version
-             * @example 1.2.0
-             */
-            targetVersion?: string;
-            /** @description Update even if jobs are running */
-            force?: boolean;
+            imageDigest: string;
+            /** @description Whether a trusted key has signed the image */
+            verified: boolean;
+            /** @description The event types that the module declares; allow them with PUT /organisation/modules/{id} */
+            events: string[];
         };
-        CatalogItem: {
+        ImageInstallation: {
+            /**
+             * @description Image with its registry and a tag or digest
+             * @example registry.example.com/modules/hello:1.0.0
+             */
+            imageRef: string;
+            /**
+             * Format: uri
+             * @description Location of module.json; default: in the image
+             */
+            manifestUrl?: string;
+        };
+        UninstallAccepted: {
+            /**
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
             /**
              * @description Stable kebab-case id; must equal the id in the module’s code
              * @example hello
              */
-            id: string;
+            moduleId: string;
             /**
-             * @description Name for display
-             * @example Hello World
+             * @description Always `Uninstalling`; the job has the result
+             * @enum {string}
              */
-            name: string;
-            /**
-             * @description The newest verified release, or the newest release if none is verified
-             * @example 1.0.0
-             */
-            version: string;
-            /**
-             * @description One sentence about the module
-             * @example Greets every new cluster.
-             */
-            description: string;
-            /** @description The event types that the manifest declares */
-            events: string[];
-            /** @description Whether a trusted key has signed this image */
-            verified: boolean;
-            /**
-             * @description Name of the key that signed it
-             * @example platform
-             */
-            verifiedBy?: string;
-            /** @description Why it is not verified */
-            unverifiedReason?: string;
-            /**
-             * @description Whether a version of the module is installed
-             * @example true
-             */
-            installed: boolean;
-            /**
-             * @description Installed version
-             * @example 1.4.0
-             */
-            installedVersion?: string;
-            /**
-             * @description Whether the release is newer than the installed one, by SemVer
-             * @example true
-             */
-            updateAvailable: boolean;
-            /**
-             * @description Image repository
-             * @example 127.0.0.1:8081/modules/hello
-             */
-            catalogSource: string;
-        };
-        CatalogScan: {
-            /**
-             * Format: date-time
-             * @description Time of the last complete scan of the sources
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            scannedAt?: string;
+            status: "Uninstalling";
         };
         Module: {
             /**
@@ -7111,6 +7110,67 @@ export interface components {
              * @example 2026-11-21T09:30:00.000Z
              */
             updatedAt: string;
+        };
+        CatalogItem: {
+            /**
+             * @description Stable kebab-case id; must equal the id in the module’s code
+             * @example hello
+             */
+            id: string;
+            /**
+             * @description Name for display
+             * @example Hello World
+             */
+            name: string;
+            /**
+             * @description The newest verified release, or the newest release if none is verified
+             * @example 1.0.0
+             */
+            version: string;
+            /**
+             * @description One sentence about the module
+             * @example Greets every new cluster.
+             */
+            description: string;
+            /** @description The event types that the manifest declares */
+            events: string[];
+            /** @description Whether a trusted key has signed this image */
+            verified: boolean;
+            /**
+             * @description Name of the key that signed it
+             * @example platform
+             */
+            verifiedBy?: string;
+            /** @description Why it is not verified */
+            unverifiedReason?: string;
+            /**
+             * @description Whether a version of the module is installed
+             * @example true
+             */
+            installed: boolean;
+            /**
+             * @description Installed version
+             * @example 1.4.0
+             */
+            installedVersion?: string;
+            /**
+             * @description Whether the release is newer than the installed one, by SemVer
+             * @example true
+             */
+            updateAvailable: boolean;
+            /**
+             * @description Image repository
+             * @example 127.0.0.1:8081/modules/hello
+             */
+            catalogSource: string;
+        };
+        CatalogScan: {
+            /**
+             * Format: date-time
+             * @description Time of the last complete scan of the sources
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            scannedAt?: string;
         };
         ModuleDetail: {
             /**
@@ -7309,37 +7369,6 @@ export interface components {
              */
             order: number;
         };
-        InstallAccepted: {
-            /**
-             * @description Identifier of the job
-             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            jobId: string;
-            /**
-             * @description Stable kebab-case id; must equal the id in the module’s code
-             * @example hello
-             */
-            moduleId: string;
-            /**
-             * @description Version that is installed
-             * @example 1.4.0
-             */
-            version: string;
-            /**
-             * @description Always `Installing`; the job has the result
-             * @enum {string}
-             */
-            status: "Installing";
-            /**
-             * @description Digest of the image
-             * @example sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
-             */
-            imageDigest: string;
-            /** @description Whether a trusted key has signed the image */
-            verified: boolean;
-            /** @description The event types that the module declares; allow them with PUT /organisation/modules/{id} */
-            events: string[];
-        };
         /**
          * @description The version to install
          * @example {
@@ -7352,35 +7381,6 @@ export interface components {
              * @example 1.4.0
              */
             version?: string;
-        };
-        UninstallAccepted: {
-            /**
-             * @description Identifier of the job
-             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            jobId: string;
-            /**
-             * @description Stable kebab-case id; must equal the id in the module’s code
-             * @example hello
-             */
-            moduleId: string;
-            /**
-             * @description Always `Uninstalling`; the job has the result
-             * @enum {string}
-             */
-            status: "Uninstalling";
-        };
-        ImageInstallation: {
-            /**
-             * @description Image with its registry and a tag or digest
-             * @example registry.example.com/modules/hello:1.0.0
-             */
-            imageRef: string;
-            /**
-             * Format: uri
-             * @description Location of module.json; default: in the image
-             */
-            manifestUrl?: string;
         };
         OrganisationModule: {
             /**
@@ -7440,162 +7440,6 @@ export interface components {
              * @example 1.4.0
              */
             version: string;
-        };
-        PortalSummary: {
-            /** @description Present for callers with clusters:read */
-            clusters?: {
-                /**
-                 * Format: int32
-                 * @description Number of clusters
-                 * @example 3
-                 */
-                total: number;
-                /** @description Clusters by status */
-                byStatus: components["schemas"]["ClusterCounts"];
-            };
-            /** @description Present for callers with jobs:read */
-            jobs?: {
-                /**
-                 * Format: int32
-                 * @description Number of stored jobs
-                 * @example 3
-                 */
-                total: number;
-                /** @description Jobs by status */
-                byStatus: components["schemas"]["JobCounts"];
-            };
-            modules?: components["schemas"]["ModuleCounts"];
-            update?: components["schemas"]["StoredUpdateCheck"];
-            /**
-             * Format: int32
-             * @description Unread notifications of the caller
-             * @example 3
-             */
-            unreadCount: number;
-            /** @description Health of the platform */
-            health: {
-                /**
-                 * @description Worst effect of the failing checks
-                 * @example Healthy
-                 * @enum {string}
-                 */
-                aggregate: "Healthy" | "Degraded" | "Unhealthy";
-            };
-            /**
-             * @description Changes with the caller’s navigation; the `ETag` of GET /portal/navigation begins with it
-             * @example 5f0c2b7a9d3e4816
-             */
-            navigationTag: string;
-        };
-        /** @description Clusters by stored status, which the last heartbeat or sweep set */
-        ClusterCounts: {
-            /**
-             * Format: int32
-             * @description Clusters whose relay and nodes are online
-             * @example 3
-             */
-            Healthy: number;
-            /**
-             * Format: int32
-             * @description Clusters with an offline node or an overdue heartbeat
-             * @example 3
-             */
-            Degraded: number;
-            /**
-             * Format: int32
-             * @description Clusters without a relay
-             * @example 3
-             */
-            Pending: number;
-            /**
-             * Format: int32
-             * @description Clusters whose relay is silent
-             * @example 3
-             */
-            Offline: number;
-        };
-        /** @description Jobs by status */
-        JobCounts: {
-            /**
-             * Format: int32
-             * @description Jobs that no relay has claimed yet
-             * @example 3
-             */
-            Queued: number;
-            /**
-             * Format: int32
-             * @description Jobs that run
-             * @example 3
-             */
-            Running: number;
-            /**
-             * Format: int32
-             * @description Jobs that completed
-             * @example 3
-             */
-            Completed: number;
-            /**
-             * Format: int32
-             * @description Jobs that failed
-             * @example 3
-             */
-            Failed: number;
-            /**
-             * Format: int32
-             * @description Jobs that were cancelled
-             * @example 3
-             */
-            Cancelled: number;
-        };
-        /** @description Present for callers with modules:read */
-        ModuleCounts: {
-            /**
-             * Format: int32
-             * @description Installed modules
-             * @example 3
-             */
-            installed: number;
-            /**
-             * Format: int32
-             * @description Installed modules that failed or whose last health check was Unhealthy
-             * @example 3
-             */
-            unhealthy: number;
-            /**
-             * Format: int32
-             * @description Installed modules with a newer release in the catalog
-             * @example 3
-             */
-            updatesAvailable: number;
-        };
-        /** @description Present for callers with platform:admin. The result of the last check; this request starts none */
-        StoredUpdateCheck: {
-            /**
-             * @description Version that serves
-             * @example 1.4.0
-             */
-            currentVersion: string;
-            /**
-             * @description The newest applicable release at that time
-             * @example 1.4.0
-             */
-            latestVersion: string;
-            /**
-             * @description Whether `latestVersion` is newer than `currentVersion`
-             * @example true
-             */
-            updateAvailable: boolean;
-            /**
-             * Format: date-time
-             * @description Time of the last check; absent before the first
-             * @example 2026-11-21T09:30:00.000Z
-             */
-            checkedAt?: string;
-            /**
-             * @description Version that a rollback restores
-             * @example 1.4.0
-             */
-            previousVersion?: string;
         };
         History: {
             /**
@@ -7682,6 +7526,33 @@ export interface components {
                 cancelled: number;
             };
         };
+        /** @description Clusters by stored status, which the last heartbeat or sweep set */
+        ClusterCounts: {
+            /**
+             * Format: int32
+             * @description Clusters whose relay and nodes are online
+             * @example 3
+             */
+            Healthy: number;
+            /**
+             * Format: int32
+             * @description Clusters with an offline node or an overdue heartbeat
+             * @example 3
+             */
+            Degraded: number;
+            /**
+             * Format: int32
+             * @description Clusters without a relay
+             * @example 3
+             */
+            Pending: number;
+            /**
+             * Format: int32
+             * @description Clusters whose relay is silent
+             * @example 3
+             */
+            Offline: number;
+        };
         NavigationEntry: {
             /**
              * @description Menu that contains the entry
@@ -7720,6 +7591,135 @@ export interface components {
              * @example platform
              */
             source: string;
+        };
+        PortalSummary: {
+            /** @description Present for callers with clusters:read */
+            clusters?: {
+                /**
+                 * Format: int32
+                 * @description Number of clusters
+                 * @example 3
+                 */
+                total: number;
+                /** @description Clusters by status */
+                byStatus: components["schemas"]["ClusterCounts"];
+            };
+            /** @description Present for callers with jobs:read */
+            jobs?: {
+                /**
+                 * Format: int32
+                 * @description Number of stored jobs
+                 * @example 3
+                 */
+                total: number;
+                /** @description Jobs by status */
+                byStatus: components["schemas"]["JobCounts"];
+            };
+            modules?: components["schemas"]["ModuleCounts"];
+            update?: components["schemas"]["StoredUpdateCheck"];
+            /**
+             * Format: int32
+             * @description Unread notifications of the caller
+             * @example 3
+             */
+            unreadCount: number;
+            /** @description Health of the platform */
+            health: {
+                /**
+                 * @description Worst effect of the failing checks
+                 * @example Healthy
+                 * @enum {string}
+                 */
+                aggregate: "Healthy" | "Degraded" | "Unhealthy";
+            };
+            /**
+             * @description Changes with the caller’s navigation; the `ETag` of GET /portal/navigation begins with it
+             * @example 5f0c2b7a9d3e4816
+             */
+            navigationTag: string;
+        };
+        /** @description Jobs by status */
+        JobCounts: {
+            /**
+             * Format: int32
+             * @description Jobs that no relay has claimed yet
+             * @example 3
+             */
+            Queued: number;
+            /**
+             * Format: int32
+             * @description Jobs that run
+             * @example 3
+             */
+            Running: number;
+            /**
+             * Format: int32
+             * @description Jobs that completed
+             * @example 3
+             */
+            Completed: number;
+            /**
+             * Format: int32
+             * @description Jobs that failed
+             * @example 3
+             */
+            Failed: number;
+            /**
+             * Format: int32
+             * @description Jobs that were cancelled
+             * @example 3
+             */
+            Cancelled: number;
+        };
+        /** @description Present for callers with modules:read */
+        ModuleCounts: {
+            /**
+             * Format: int32
+             * @description Installed modules
+             * @example 3
+             */
+            installed: number;
+            /**
+             * Format: int32
+             * @description Installed modules that failed or whose last health check was Unhealthy
+             * @example 3
+             */
+            unhealthy: number;
+            /**
+             * Format: int32
+             * @description Installed modules with a newer release in the catalog
+             * @example 3
+             */
+            updatesAvailable: number;
+        };
+        /** @description Present for callers with platform:admin. The result of the last check; this request starts none */
+        StoredUpdateCheck: {
+            /**
+             * @description Version that serves
+             * @example 1.4.0
+             */
+            currentVersion: string;
+            /**
+             * @description The newest applicable release at that time
+             * @example 1.4.0
+             */
+            latestVersion: string;
+            /**
+             * @description Whether `latestVersion` is newer than `currentVersion`
+             * @example true
+             */
+            updateAvailable: boolean;
+            /**
+             * Format: date-time
+             * @description Time of the last check; absent before the first
+             * @example 2026-11-21T09:30:00.000Z
+             */
+            checkedAt?: string;
+            /**
+             * @description Version that a rollback restores
+             * @example 1.4.0
+             */
+            previousVersion?: string;
         };
         /**
          * @example {
@@ -7783,23 +7783,6 @@ export interface components {
             /** @description Marks all current notifications of the caller; `ids` is then ignored */
             markAllRead?: boolean;
         };
-        AuditEntryRequest: {
-            /**
-             * @description The action, as `<resource>.<verb>`
-             * @example change.approved
-             */
-            action: string;
-            /**
-             * @description Identifier of the resource that changed
-             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            resource: string;
-            /**
-             * @description Further information, such as a name or the changed fields
-             * @example Approved by the change board
-             */
-            detail: string;
-        };
         /** @description `hash` is the SHA-256, in lower-case hex, of the entry without `hash` as canonical JSON (RFC 8785) in UTF-8. `previousHash` is the `hash` of the previous entry; for the first entry it is the SHA-256 of the organisation’s id. */
         AuditEntry: {
             /**
@@ -7857,6 +7840,23 @@ export interface components {
              * @example bd1f0c2c9c2ab4f2a1e3b5d4c6f7089a1b2c3d4e5f60718293a4b5c6d7e8f901
              */
             hash: string;
+        };
+        AuditEntryRequest: {
+            /**
+             * @description The action, as `<resource>.<verb>`
+             * @example change.approved
+             */
+            action: string;
+            /**
+             * @description Identifier of the resource that changed
+             * @example clus_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            resource: string;
+            /**
+             * @description Further information, such as a name or the changed fields
+             * @example Approved by the change board
+             */
+            detail: string;
         };
         AuditCheckpoint: {
             /**
@@ -7948,6 +7948,129 @@ export interface components {
              * @description Present if more entries follow: pass it as `after`
              */
             next?: number;
+        };
+        CompletionsAnswer: {
+            /**
+             * @description In the order of the request
+             * @example [
+             *       {
+             *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+             *         "status": "Completed"
+             *       }
+             *     ]
+             */
+            results: components["schemas"]["CompletionResult"][];
+        };
+        CompletionResult: {
+            /**
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+            /**
+             * @description Final status of the job. Present if the platform accepted the report
+             * @enum {string}
+             */
+            status?: "Completed" | "Failed" | "Cancelled";
+            /**
+             * @description Error code, as from `POST /relay/jobs/{id}/complete`. Present if the platform rejected the report
+             * @enum {string}
+             */
+            error?: "job_not_found" | "lease_not_held" | "job_already_finished" | "output_out_of_order";
+        };
+        CompletionsRequest: {
+            /** @description Reports for different jobs; at most 65,536 bytes of output in total */
+            completions: components["schemas"]["JobCompletion"][];
+        };
+        /**
+         * @description The end of a job
+         * @example {
+         *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *       "outcome": "exited",
+         *       "exitCode": 0,
+         *       "nodes": [
+         *         {
+         *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+         *           "exitCode": 0
+         *         }
+         *       ]
+         *     }
+         */
+        JobCompletion: {
+            /** @description Lease of the claim */
+            leaseId: string;
+            /**
+             * @description How the run ended. `rejected`: it did not start. `interrupted`: the relay stopped before it ended
+             * @enum {string}
+             */
+            outcome: "exited" | "timed_out" | "cancelled" | "rejected" | "interrupted";
+            /**
+             * Format: int32
+             * @description First non-zero exit code of the nodes, else 0; null if none exited
+             */
+            exitCode: number | null;
+            /** @description Result of each node */
+            nodes: {
+                /**
+                 * @description Identifier of the node
+                 * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+                 */
+                nodeId: string;
+                /**
+                 * Format: int32
+                 * @description Exit code; null if the script did not exit by itself
+                 */
+                exitCode: number | null;
+            }[];
+            /** @description The rest of the output, instead of a last output call. It has no effect if `seq` is stored */
+            output?: {
+                /**
+                 * Format: int32
+                 * @description Sequence number of the output call of a job, from 0
+                 */
+                seq: number;
+                /** @description In order of arrival; at most 65,536 bytes together */
+                chunks: components["schemas"]["OutputPiece"][];
+            };
+            /**
+             * @description Hash of all output, including dropped bytes, as in the result of a job. Ignored for up to 32 KiB of output
+             * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
+             */
+            outputSha256?: string;
+            /**
+             * @description Identifier of the job
+             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            jobId: string;
+        };
+        OutputPiece: {
+            /**
+             * @description Identifier of the node
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            nodeId: string;
+            /**
+             * @description Output stream that the bytes were written to
+             * @example stdout
+             * @enum {string}
+             */
+            stream: "stdout" | "stderr";
+            /**
+             * @description Text, or Base64; see `encoding`
+             * @example Linux
+             */
+            data: string;
+            /**
+             * @description Present if `data` is Base64 of bytes that are not valid UTF-8
+             * @enum {string}
+             */
+            encoding?: "base64";
+            /**
+             * Format: int64
+             * @description Bytes of the output of the job that the relay dropped before this chunk; default 0
+             */
+            droppedBytes?: number;
         };
         EnrollAnswer: {
             /**
@@ -8084,6 +8207,13 @@ export interface components {
              * @example 11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
              */
             x: string;
+        };
+        Goodbye: {
+            /**
+             * @description Why the relay stops
+             * @example SIGTERM
+             */
+            reason: string;
         };
         /**
          * @description Work for the relay
@@ -8356,85 +8486,6 @@ export interface components {
             /** @description `kid` of the newest key of job statements that the relay trusts */
             statementKey?: string;
         };
-        OutputAnswer: {
-            /**
-             * Format: int32
-             * @description Sequence number that the platform expects next
-             * @example 1
-             */
-            nextSeq: number;
-            /**
-             * @description Whether the relay must stop the job
-             * @example false
-             */
-            cancel: boolean;
-        };
-        /**
-         * @description One part of the output of a job
-         * @example {
-         *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
-         *       "seq": 0,
-         *       "chunks": [
-         *         {
-         *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
-         *           "stream": "stdout",
-         *           "data": "Linux\n"
-         *         }
-         *       ]
-         *     }
-         */
-        OutputReport: {
-            /** @description Lease of the claim */
-            leaseId: string;
-            /**
-             * Format: int32
-             * @description Sequence number of the output call of a job, from 0
-             */
-            seq: number;
-            /** @description In order of arrival; at most 65,536 bytes together. Send at most one call per second, or per 65,536 bytes. */
-            chunks?: components["schemas"]["OutputPiece"][];
-            /**
-             * @description Instead of chunks: the node of a single chunk
-             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            nodeId?: string;
-            /**
-             * @description Instead of chunks
-             * @example stdout
-             * @enum {string}
-             */
-            stream?: "stdout" | "stderr";
-            /** @description Instead of chunks: text */
-            data?: string;
-        };
-        OutputPiece: {
-            /**
-             * @description Identifier of the node
-             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            nodeId: string;
-            /**
-             * @description Output stream that the bytes were written to
-             * @example stdout
-             * @enum {string}
-             */
-            stream: "stdout" | "stderr";
-            /**
-             * @description Text, or Base64; see `encoding`
-             * @example Linux
-             */
-            data: string;
-            /**
-             * @description Present if `data` is Base64 of bytes that are not valid UTF-8
-             * @enum {string}
-             */
-            encoding?: "base64";
-            /**
-             * Format: int64
-             * @description Bytes of the output of the job that the relay dropped before this chunk; default 0
-             */
-            droppedBytes?: number;
-        };
         CompletionAnswer: {
             /**
              * @description Identifier of the job
@@ -8504,107 +8555,56 @@ export interface components {
              */
             outputSha256?: string;
         };
-        CompletionsAnswer: {
+        OutputAnswer: {
             /**
-             * @description In the order of the request
-             * @example [
-             *       {
-             *         "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
-             *         "status": "Completed"
-             *       }
-             *     ]
+             * Format: int32
+             * @description Sequence number that the platform expects next
+             * @example 1
              */
-            results: components["schemas"]["CompletionResult"][];
-        };
-        CompletionResult: {
+            nextSeq: number;
             /**
-             * @description Identifier of the job
-             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
+             * @description Whether the relay must stop the job
+             * @example false
              */
-            jobId: string;
-            /**
-             * @description Final status of the job. Present if the platform accepted the report
-             * @enum {string}
-             */
-            status?: "Completed" | "Failed" | "Cancelled";
-            /**
-             * @description Error code, as from `POST /relay/jobs/{id}/complete`. Present if the platform rejected the report
-             * @enum {string}
-             */
-            error?: "job_not_found" | "lease_not_held" | "job_already_finished" | "output_out_of_order";
-        };
-        CompletionsRequest: {
-            /** @description Reports for different jobs; at most 65,536 bytes of output in total */
-            completions: components["schemas"]["JobCompletion"][];
+            cancel: boolean;
         };
         /**
-         * @description The end of a job
+         * @description One part of the output of a job
          * @example {
-         *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
          *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
-         *       "outcome": "exited",
-         *       "exitCode": 0,
-         *       "nodes": [
+         *       "seq": 0,
+         *       "chunks": [
          *         {
          *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
-         *           "exitCode": 0
+         *           "stream": "stdout",
+         *           "data": "Linux\n"
          *         }
          *       ]
          *     }
          */
-        JobCompletion: {
+        OutputReport: {
             /** @description Lease of the claim */
             leaseId: string;
             /**
-             * @description How the run ended. `rejected`: it did not start. `interrupted`: the relay stopped before it ended
+             * Format: int32
+             * @description Sequence number of the output call of a job, from 0
+             */
+            seq: number;
+            /** @description In order of arrival; at most 65,536 bytes together. Send at most one call per second, or per 65,536 bytes. */
+            chunks?: components["schemas"]["OutputPiece"][];
+            /**
+             * @description Instead of chunks: the node of a single chunk
+             * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
+             */
+            nodeId?: string;
+            /**
+             * @description Instead of chunks
+             * @example stdout
              * @enum {string}
              */
-            outcome: "exited" | "timed_out" | "cancelled" | "rejected" | "interrupted";
-            /**
-             * Format: int32
-             * @description First non-zero exit code of the nodes, else 0; null if none exited
-             */
-            exitCode: number | null;
-            /** @description Result of each node */
-            nodes: {
-                /**
-                 * @description Identifier of the node
-                 * @example node_01jd8w5k3zr9x2m4c7t6v0b1qa
-                 */
-                nodeId: string;
-                /**
-                 * Format: int32
-                 * @description Exit code; null if the script did not exit by itself
-                 */
-                exitCode: number | null;
-            }[];
-            /** @description The rest of the output, instead of a last output call. It has no effect if `seq` is stored */
-            output?: {
-                /**
-                 * Format: int32
-                 * @description Sequence number of the output call of a job, from 0
-                 */
-                seq: number;
-                /** @description In order of arrival; at most 65,536 bytes together */
-                chunks: components["schemas"]["OutputPiece"][];
-            };
-            /**
-             * @description Hash of all output, including dropped bytes, as in the result of a job. Ignored for up to 32 KiB of output
-             * @example 5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03
-             */
-            outputSha256?: string;
-            /**
-             * @description Identifier of the job
-             * @example job_01jd8w5k3zr9x2m4c7t6v0b1qa
-             */
-            jobId: string;
-        };
-        Goodbye: {
-            /**
-             * @description Why the relay stops
-             * @example SIGTERM
-             */
-            reason: string;
+            stream?: "stdout" | "stderr";
+            /** @description Instead of chunks: text */
+            data?: string;
         };
         EventDescription: {
             /**
@@ -9043,54 +9043,6 @@ export interface operations {
             };
         };
     };
-    getSetupStatus: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Setup is not complete yet */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "setupComplete": false,
-                     *       "wizardStep": "welcome"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["SetupStatus"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            /** @description - `setup_already_complete`: Setup is complete. Sign in at POST /api/v1/auth/login. */
-            403: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     completeSetup: {
         parameters: {
             query?: never;
@@ -9185,26 +9137,16 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    login: {
+    getSetupStatus: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "username": "ada",
-                 *       "password": "correct horse battery"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Credentials"];
-            };
-        };
+        requestBody?: never;
         responses: {
-            /** @description Signed in */
+            /** @description Setup is not complete yet */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9216,48 +9158,16 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
-                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
-                     *       "expiresIn": 900,
-                     *       "tokenType": "Bearer"
+                     *       "setupComplete": false,
+                     *       "wizardStep": "welcome"
                      *     }
                      */
-                    "application/json": components["schemas"]["TokenSet"];
+                    "application/json": components["schemas"]["SetupStatus"];
                 };
             };
-            400: components["responses"]["BadBody"];
-            /** @description - `invalid_credentials`: The username or the password is wrong. */
-            401: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `groups_incomplete`: Your identity provider did not send all of your groups, so you cannot be registered. Contact an administrator. */
+            400: components["responses"]["BadParameters"];
+            /** @description - `setup_already_complete`: Setup is complete. Sign in at POST /api/v1/auth/login. */
             403: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `conflict`: Another request changed the same resource at the same time. Try again.
-             *     - `username_taken`: Another user of the platform has this name. Choose another one.
-             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
-             */
-            409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -9348,13 +9258,10 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    refresh: {
+    login: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Random text that is kept until the response arrives, such as a UUID. For 60 seconds, a retry with the same key and refresh token receives the same response. Without it, or with another key, a retry counts as theft and ends the session. */
-                "idempotency-key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -9362,14 +9269,15 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt"
+                 *       "username": "ada",
+                 *       "password": "correct horse battery"
                  *     }
                  */
-                "application/json": components["schemas"]["RefreshRequest"];
+                "application/json": components["schemas"]["Credentials"];
             };
         };
         responses: {
-            /** @description A new token set */
+            /** @description Signed in */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9391,7 +9299,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["BadBody"];
-            /** @description - `invalid_refresh_token`: The refresh token is expired, revoked or was used before. Sign in again. */
+            /** @description - `invalid_credentials`: The username or the password is wrong. */
             401: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9404,7 +9312,24 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            /** @description - `groups_incomplete`: Your identity provider did not send all of your groups, so you cannot be registered. Contact an administrator. */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `conflict`: Another request changed the same resource at the same time. Try again.
+             *     - `username_taken`: Another user of the platform has this name. Choose another one.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -9527,6 +9452,81 @@ export interface operations {
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["OtherOrigin"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    refresh: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Random text that is kept until the response arrives, such as a UUID. For 60 seconds, a retry with the same key and refresh token receives the same response. Without it, or with another key, a retry counts as theft and ends the session. */
+                "idempotency-key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RefreshRequest"];
+            };
+        };
+        responses: {
+            /** @description A new token set */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
+                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "expiresIn": 900,
+                     *       "tokenType": "Bearer"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TokenSet"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            /** @description - `invalid_refresh_token`: The refresh token is expired, revoked or was used before. Sign in again. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
@@ -10316,112 +10316,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    resolveTarget: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "target": {
-                 *         "selector": "env=prod,!legacy"
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["TargetResolution"];
-            };
-        };
-        responses: {
-            /** @description The number of clusters, with the names of ten */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "resolvedCount": 1,
-                     *       "names": [
-                     *         "berlin-1"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ResolvedTarget"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            /**
-             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
-             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
-             *     - `forbidden`: The caller lacks the permission for this operation.
-             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
-             */
-            403: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /** @description - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by. */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     getCluster: {
         parameters: {
             query?: never;
@@ -10663,6 +10557,71 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    approveCluster: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the cluster */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Approved */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["ClusterNotFound"];
+            /**
+             * @description - `no_pending_relay`: The cluster has no relay that waits for approval.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     issueEnrollmentToken: {
         parameters: {
             query?: never;
@@ -10829,172 +10788,6 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    listNodes: {
-        parameters: {
-            query?: {
-                /** @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements */
-                selector?: string;
-                /** @description Operating system, as in the facts */
-                os?: string;
-                /** @description Part of the name of the node, case-insensitive */
-                search?: string;
-                /** @description Order of the list. A leading `-` reverses it, but nodes without a value always come last. Numbers in texts are compared by value, and texts by their first 40 characters, ignoring case in `name` and `os`. `os` compares `osVersion`, or `os` without it. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all */
-                sort?: "name" | "-name" | "os" | "-os" | "arch" | "-arch" | "cpus" | "-cpus" | "memoryBytes" | "-memoryBytes" | "rootDiskFreeBytes" | "-rootDiskFreeBytes";
-                /** @description Page number, from 1 */
-                page?: number;
-                /** @description Items per page */
-                pageSize?: number;
-                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of nodes */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *           "name": "node-1",
-                     *           "status": "Online",
-                     *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *           "clusterName": "berlin-1"
-                     *         }
-                     *       ],
-                     *       "totalCount": 1,
-                     *       "page": 1,
-                     *       "pageSize": 20,
-                     *       "searchedAll": true
-                     *     }
-                     */
-                    "application/json": {
-                        /** @description The items, in the order that the summary of the operation names */
-                        items: components["schemas"]["NodeSummary"][];
-                        /**
-                         * Format: int32
-                         * @description Number of items on all pages, after filtering
-                         * @example 1
-                         */
-                        totalCount: number;
-                        /**
-                         * Format: int32
-                         * @description Number of this page, from 1
-                         * @example 1
-                         */
-                        page: number;
-                        /**
-                         * Format: int32
-                         * @description Maximum number of items of a page
-                         * @example 20
-                         */
-                        pageSize: number;
-                        /** @description `cursor` of the next page; absent on the last one */
-                        nextCursor?: string;
-                        /** @description Whether the request searched all remaining clusters. If false, `totalCount` counts the matches of this request, and the page of `nextCursor` continues */
-                        searchedAll: boolean;
-                    };
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    approveCluster: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path: {
-                /** @description Identifier of the cluster */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Approved */
-            204: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["ClusterNotFound"];
-            /**
-             * @description - `no_pending_relay`: The cluster has no relay that waits for approval.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -11254,6 +11047,107 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listNodes: {
+        parameters: {
+            query?: {
+                /** @description Label selector as in Kubernetes: `env=prod`, `env!=prod`, `tier in (web,api)`, `tier notin (web)`, `legacy` and `!legacy`, joined by commas; at most 20 requirements */
+                selector?: string;
+                /** @description Operating system, as in the facts */
+                os?: string;
+                /** @description Part of the name of the node, case-insensitive */
+                search?: string;
+                /** @description Order of the list. A leading `-` reverses it, but nodes without a value always come last. Numbers in texts are compared by value, and texts by their first 40 characters, ignoring case in `name` and `os`. `os` compares `osVersion`, or `os` without it. Every page then searches all clusters, and more than about 12,000 are rejected. If you read by cursor and a value changes between pages, its node may appear twice or not at all */
+                sort?: "name" | "-name" | "os" | "-os" | "arch" | "-arch" | "cpus" | "-cpus" | "memoryBytes" | "-memoryBytes" | "rootDiskFreeBytes" | "-rootDiskFreeBytes";
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of nodes */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "name": "node-1",
+                     *           "status": "Online",
+                     *           "clusterId": "clus_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "clusterName": "berlin-1"
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20,
+                     *       "searchedAll": true
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["NodeSummary"][];
+                        /**
+                         * Format: int32
+                         * @description Number of items on all pages, after filtering
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @description Maximum number of items of a page
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                        /** @description Whether the request searched all remaining clusters. If false, `totalCount` counts the matches of this request, and the page of `nextCursor` continues */
+                        searchedAll: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
@@ -11623,6 +11517,112 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    cancelRelayUpdate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the relay update */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The cancelled update */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "version": "1.10.0",
+                     *       "status": "Running",
+                     *       "target": {
+                     *         "selector": "env=prod,!legacy"
+                     *       },
+                     *       "canary": 2,
+                     *       "maxConcurrent": 20,
+                     *       "resolvedCount": 300,
+                     *       "counts": {
+                     *         "pending": 180,
+                     *         "offered": 20,
+                     *         "completed": 97,
+                     *         "rolledBack": 1,
+                     *         "skipped": 2
+                     *       },
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdBy": {
+                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *         "username": "ann",
+                     *         "via": "session"
+                     *       },
+                     *       "finishedAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RelayUpdate"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `relay_update_not_found`: The relay update does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `relay_update_finished`: The relay update has ended.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listRelayUpdateClusters: {
         parameters: {
             query?: {
@@ -11729,22 +11729,27 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    cancelRelayUpdate: {
+    resolveTarget: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path: {
-                /** @description Identifier of the relay update */
-                id: string;
-            };
+            header?: never;
+            path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "target": {
+                 *         "selector": "env=prod,!legacy"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["TargetResolution"];
+            };
+        };
         responses: {
-            /** @description The cancelled update */
+            /** @description The number of clusters, with the names of ten */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -11756,38 +11761,36 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "id": "rupd_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "version": "1.10.0",
-                     *       "status": "Running",
-                     *       "target": {
-                     *         "selector": "env=prod,!legacy"
-                     *       },
-                     *       "canary": 2,
-                     *       "maxConcurrent": 20,
-                     *       "resolvedCount": 300,
-                     *       "counts": {
-                     *         "pending": 180,
-                     *         "offered": 20,
-                     *         "completed": 97,
-                     *         "rolledBack": 1,
-                     *         "skipped": 2
-                     *       },
-                     *       "createdAt": "2026-11-21T09:30:00.000Z",
-                     *       "createdBy": {
-                     *         "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *         "username": "ann",
-                     *         "via": "session"
-                     *       },
-                     *       "finishedAt": "2026-11-21T09:30:00.000Z"
+                     *       "resolvedCount": 1,
+                     *       "names": [
+                     *         "berlin-1"
+                     *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["RelayUpdate"];
+                    "application/json": components["schemas"]["ResolvedTarget"];
                 };
             };
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `relay_update_not_found`: The relay update does not exist or is not accessible. */
+            /**
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
+             */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `filter_not_found`: The saved filter does not exist or is not accessible. */
             404: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -11800,10 +11803,7 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /**
-             * @description - `relay_update_finished`: The relay update has ended.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -11817,7 +11817,7 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
+            /** @description - `filter_not_applicable`: The saved filter contains parameters that clusters cannot be filtered by. */
             422: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -12684,117 +12684,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    retryBatch: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path: {
-                /** @description Identifier of the batch */
-                batchId: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The new batch */
-            202: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "jobIds": [
-                     *         "job_01jd8w5k3zr9x2m4c7t6v0b1qa"
-                     *       ],
-                     *       "submittedCount": 500,
-                     *       "resolvedCount": 500,
-                     *       "createdAt": "2026-11-21T09:30:00.000Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["AcceptedBatch"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            /**
-             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
-             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
-             *     - `forbidden`: The caller lacks the permission for this operation.
-             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
-             */
-            403: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `batch_not_found`: The batch does not exist or is not accessible. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `nothing_to_retry`: No job of the batch failed or was cancelled, or some jobs have not ended yet. If all have ended, try again shortly.
-             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
-             *     - `node_not_in_cluster`: A target node does not belong to the cluster.
-             */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     getBatchGroups: {
         parameters: {
             query?: never;
@@ -13091,6 +12980,117 @@ export interface operations {
                 };
             };
             413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    retryBatch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the batch */
+                batchId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The new batch */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "batchId": "batch_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "jobIds": [
+                     *         "job_01jd8w5k3zr9x2m4c7t6v0b1qa"
+                     *       ],
+                     *       "submittedCount": 500,
+                     *       "resolvedCount": 500,
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["AcceptedBatch"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            /**
+             * @description - `cross_origin_request`: The request came from another origin. Use the portal, or send a bearer token.
+             *     - `https_required`: Sign-in over plain HTTP works only on the same machine. Use https.
+             *     - `forbidden`: The caller lacks the permission for this operation.
+             *     - `cluster_forbidden`: At least one cluster is not in the organisation. Nothing was changed.
+             */
+            403: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `batch_not_found`: The batch does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `nothing_to_retry`: No job of the batch failed or was cancelled, or some jobs have not ended yet. If all have ended, try again shortly.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `node_not_in_cluster`: A target node does not belong to the cluster.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -13710,6 +13710,284 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listRoles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All roles */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "name": "Operator",
+                     *           "permissions": [
+                     *             "clusters:read"
+                     *           ],
+                     *           "grantable": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["RoleDescription"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listUsers: {
+        parameters: {
+            query?: {
+                /** @description Page number, from 1 */
+                page?: number;
+                /** @description Items per page */
+                pageSize?: number;
+                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of users */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "username": "ada",
+                     *           "displayName": "Ada Lovelace",
+                     *           "email": "ada@example.com",
+                     *           "roles": [
+                     *             "Operator"
+                     *           ],
+                     *           "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "authProvider": "local",
+                     *           "createdAt": "2026-11-21T09:30:00.000Z",
+                     *           "suspendedAt": "2026-11-21T09:30:00.000Z",
+                     *           "permissions": [
+                     *             "clusters:read",
+                     *             "jobs:read",
+                     *             "jobs:write",
+                     *             "modules:read"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "totalCount": 1,
+                     *       "page": 1,
+                     *       "pageSize": 20
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["UserProfile"][];
+                        /**
+                         * Format: int32
+                         * @description Number of items on all pages, after filtering
+                         * @example 1
+                         */
+                        totalCount: number;
+                        /**
+                         * Format: int32
+                         * @description Number of this page, from 1
+                         * @example 1
+                         */
+                        page: number;
+                        /**
+                         * Format: int32
+                         * @description Maximum number of items of a page
+                         * @example 20
+                         */
+                        pageSize: number;
+                        /** @description `cursor` of the next page; absent on the last one */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "username": "ada",
+                 *       "email": "ada@example.com",
+                 *       "password": "correct horse battery",
+                 *       "roles": [
+                 *         "Operator"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UserCreation"];
+            };
+        };
+        responses: {
+            /** @description The user */
+            201: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "username": "ada",
+                     *       "displayName": "Ada Lovelace",
+                     *       "email": "ada@example.com",
+                     *       "roles": [
+                     *         "Operator"
+                     *       ],
+                     *       "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "authProvider": "local",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "suspendedAt": "2026-11-21T09:30:00.000Z",
+                     *       "permissions": [
+                     *         "clusters:read",
+                     *         "jobs:read",
+                     *         "jobs:write",
+                     *         "modules:read"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UserProfile"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `organisation_not_found`: The organisation does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `username_taken`: Another user of the platform has this name. Choose another one.
+             *     - `organisation_has_users`: The organisation has an administrator, who creates further users.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `role_not_grantable`: The organisation cannot have users with this role, or the role has permissions that the caller does not have.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     changePassword: {
         parameters: {
             query?: never;
@@ -14094,284 +14372,6 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    listUsers: {
-        parameters: {
-            query?: {
-                /** @description Page number, from 1 */
-                page?: number;
-                /** @description Items per page */
-                pageSize?: number;
-                /** @description `nextCursor` of the previous response, instead of `page`. Every item that exists while you read all pages appears exactly once, even if the list changes */
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A page of users */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *           "username": "ada",
-                     *           "displayName": "Ada Lovelace",
-                     *           "email": "ada@example.com",
-                     *           "roles": [
-                     *             "Operator"
-                     *           ],
-                     *           "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *           "authProvider": "local",
-                     *           "createdAt": "2026-11-21T09:30:00.000Z",
-                     *           "suspendedAt": "2026-11-21T09:30:00.000Z",
-                     *           "permissions": [
-                     *             "clusters:read",
-                     *             "jobs:read",
-                     *             "jobs:write",
-                     *             "modules:read"
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "totalCount": 1,
-                     *       "page": 1,
-                     *       "pageSize": 20
-                     *     }
-                     */
-                    "application/json": {
-                        /** @description The items, in the order that the summary of the operation names */
-                        items: components["schemas"]["UserProfile"][];
-                        /**
-                         * Format: int32
-                         * @description Number of items on all pages, after filtering
-                         * @example 1
-                         */
-                        totalCount: number;
-                        /**
-                         * Format: int32
-                         * @description Number of this page, from 1
-                         * @example 1
-                         */
-                        page: number;
-                        /**
-                         * Format: int32
-                         * @description Maximum number of items of a page
-                         * @example 20
-                         */
-                        pageSize: number;
-                        /** @description `cursor` of the next page; absent on the last one */
-                        nextCursor?: string;
-                    };
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    createUser: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "username": "ada",
-                 *       "email": "ada@example.com",
-                 *       "password": "correct horse battery",
-                 *       "roles": [
-                 *         "Operator"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["UserCreation"];
-            };
-        };
-        responses: {
-            /** @description The user */
-            201: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": "user_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "username": "ada",
-                     *       "displayName": "Ada Lovelace",
-                     *       "email": "ada@example.com",
-                     *       "roles": [
-                     *         "Operator"
-                     *       ],
-                     *       "organisationId": "org_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "authProvider": "local",
-                     *       "createdAt": "2026-11-21T09:30:00.000Z",
-                     *       "suspendedAt": "2026-11-21T09:30:00.000Z",
-                     *       "permissions": [
-                     *         "clusters:read",
-                     *         "jobs:read",
-                     *         "jobs:write",
-                     *         "modules:read"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["UserProfile"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `organisation_not_found`: The organisation does not exist or is not accessible. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `username_taken`: Another user of the platform has this name. Choose another one.
-             *     - `organisation_has_users`: The organisation has an administrator, who creates further users.
-             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
-             *     - `role_not_grantable`: The organisation cannot have users with this role, or the role has permissions that the caller does not have.
-             */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    listRoles: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description All roles */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "name": "Operator",
-                     *           "permissions": [
-                     *             "clusters:read"
-                     *           ],
-                     *           "grantable": true
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": {
-                        /** @description The items, in the order that the summary of the operation names */
-                        items: components["schemas"]["RoleDescription"][];
-                    };
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
@@ -15084,198 +15084,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    rotateWebhookSecret: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path: {
-                /** @description Identifier of the webhook */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The webhook with its new secret */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "url": "https://hooks.example.com/platform",
-                     *       "events": [
-                     *         "platform.job.*"
-                     *       ],
-                     *       "selector": "env=prod",
-                     *       "enabled": true,
-                     *       "failureCount": 0,
-                     *       "disabledAt": "2026-11-21T09:30:00.000Z",
-                     *       "previousSecretExpiresAt": "2026-11-21T09:30:00.000Z",
-                     *       "createdAt": "2026-11-21T09:30:00.000Z",
-                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["CreatedWebhook"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `webhook_not_found`: The webhook does not exist or is not accessible. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    testWebhook: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path: {
-                /** @description Identifier of the webhook */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Accepted; see the deliveries for the result */
-            202: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "id": "dlv_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "status": "Pending",
-                     *       "eventId": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "eventType": "platform.job.completed",
-                     *       "attempts": [
-                     *         {
-                     *           "at": "2026-11-21T09:30:00.000Z",
-                     *           "statusCode": 503,
-                     *           "error": "unsuccessful_status",
-                     *           "durationMs": 42
-                     *         }
-                     *       ],
-                     *       "nextAttemptAt": "2026-11-21T09:30:00.000Z",
-                     *       "createdAt": "2026-11-21T09:30:00.000Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Delivery"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `webhook_not_found`: The webhook does not exist or is not accessible. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `webhook_disabled`: The webhook is disabled. Enable it first.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listDeliveries: {
         parameters: {
             query?: {
@@ -15488,6 +15296,375 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the webhook */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook with its new secret */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "hook_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "url": "https://hooks.example.com/platform",
+                     *       "events": [
+                     *         "platform.job.*"
+                     *       ],
+                     *       "selector": "env=prod",
+                     *       "enabled": true,
+                     *       "failureCount": 0,
+                     *       "disabledAt": "2026-11-21T09:30:00.000Z",
+                     *       "previousSecretExpiresAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z",
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedWebhook"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `webhook_not_found`: The webhook does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the webhook */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted; see the deliveries for the result */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "dlv_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "status": "Pending",
+                     *       "eventId": "evt_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "eventType": "platform.job.completed",
+                     *       "attempts": [
+                     *         {
+                     *           "at": "2026-11-21T09:30:00.000Z",
+                     *           "statusCode": 503,
+                     *           "error": "unsuccessful_status",
+                     *           "durationMs": 42
+                     *         }
+                     *       ],
+                     *       "nextAttemptAt": "2026-11-21T09:30:00.000Z",
+                     *       "createdAt": "2026-11-21T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `webhook_not_found`: The webhook does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `webhook_disabled`: The webhook is disabled. Enable it first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /** @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key. */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getOrganisationSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "maxTokenLifetimeDays": 365,
+                     *       "defaultTokenLifetimeDays": 90,
+                     *       "jobRetentionDays": 90
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganisationSettings"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    updateOrganisationSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "maxTokenLifetimeDays": 365,
+                 *       "defaultTokenLifetimeDays": 90,
+                 *       "jobRetentionDays": 90
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrganisationSettingsUpdate"];
+            };
+        };
+        responses: {
+            /** @description The new settings */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "maxTokenLifetimeDays": 365,
+                     *       "defaultTokenLifetimeDays": 90,
+                     *       "jobRetentionDays": 90
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganisationSettings"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getOrganisationUsage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The usage */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clusters": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       },
+                     *       "users": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       },
+                     *       "webhooks": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       },
+                     *       "activeJobs": {
+                     *         "used": 12,
+                     *         "limit": 500
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganisationUsage"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -15760,183 +15937,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    getOrganisationUsage: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The usage */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "clusters": {
-                     *         "used": 12,
-                     *         "limit": 500
-                     *       },
-                     *       "users": {
-                     *         "used": 12,
-                     *         "limit": 500
-                     *       },
-                     *       "webhooks": {
-                     *         "used": 12,
-                     *         "limit": 500
-                     *       },
-                     *       "activeJobs": {
-                     *         "used": 12,
-                     *         "limit": 500
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OrganisationUsage"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["OtherOrigin"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    getOrganisationSettings: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The settings */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "maxTokenLifetimeDays": 365,
-                     *       "defaultTokenLifetimeDays": 90,
-                     *       "jobRetentionDays": 90
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OrganisationSettings"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["OtherOrigin"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    updateOrganisationSettings: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "maxTokenLifetimeDays": 365,
-                 *       "defaultTokenLifetimeDays": 90,
-                 *       "jobRetentionDays": 90
-                 *     }
-                 */
-                "application/json": components["schemas"]["OrganisationSettingsUpdate"];
-            };
-        };
-        responses: {
-            /** @description The new settings */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "maxTokenLifetimeDays": 365,
-                     *       "defaultTokenLifetimeDays": 90,
-                     *       "jobRetentionDays": 90
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OrganisationSettings"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     getPlatformSettings: {
         parameters: {
             query?: never;
@@ -16029,6 +16029,417 @@ export interface operations {
             400: components["responses"]["BadBody"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exchangeCode: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "X5b0pJ3m7uKQ2vTn9rYs1dEw"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignInCode"];
+            };
+        };
+        responses: {
+            /** @description Signed in */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
+                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
+                     *       "expiresIn": 900,
+                     *       "tokenType": "Bearer"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TokenSet"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            /** @description - `sign_in_code_invalid`: The sign-in code has expired, was used before, or belongs to another browser. Sign in again. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    authorize: {
+        parameters: {
+            query?: {
+                /** @description Page of the portal to open after sign-in */
+                returnTo?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the identity provider */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the provider, or to the sign-in page with an error if the provider is unreachable */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    callback: {
+        parameters: {
+            query?: {
+                /** @description Opaque text that binds the response to the request that started it */
+                state?: string;
+                /** @description Authorization code of the identity provider */
+                code?: string;
+                /** @description Issuer that responds (RFC 9207) */
+                iss?: string;
+                /** @description Error code of the identity provider */
+                error?: string;
+                /** @description Text of the identity provider about the error */
+                error_description?: string;
+                /** @description State of the session at the provider; ignored */
+                session_state?: string;
+            };
+            header?: never;
+            path: {
+                /** @description Identifier of the identity provider */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the sign-in page of the portal, with a code or an error */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSignInOptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The enabled identity providers */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "type": "OIDC",
+                     *           "displayName": "Acme directory"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["SignInChoice"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    consentReturned: {
+        parameters: {
+            query?: {
+                /** @description Opaque text that binds the response to the request that started it */
+                state?: string;
+                /** @description Authorization code of the identity provider */
+                code?: string;
+                /** @description Issuer that responds (RFC 9207) */
+                iss?: string;
+                /** @description Tenant whose administrator decided */
+                tenant?: string;
+                /** @description `True` if the administrator consented */
+                admin_consent?: string;
+                /** @description Permissions that were granted */
+                scope?: string;
+                /** @description Error code of the identity provider */
+                error?: string;
+                /** @description Text of the identity provider about the error */
+                error_description?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the identity settings of the portal, with the result */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadParameters"];
+            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    consentPosted: {
+        parameters: {
+            query?: {
+                /** @description Opaque text that binds the response to the request that started it */
+                state?: string;
+                /** @description Authorization code of the identity provider */
+                code?: string;
+                /** @description Issuer that responds (RFC 9207) */
+                iss?: string;
+                /** @description Tenant whose administrator decided */
+                tenant?: string;
+                /** @description `True` if the administrator consented */
+                admin_consent?: string;
+                /** @description Permissions that were granted */
+                scope?: string;
+                /** @description Error code of the identity provider */
+                error?: string;
+                /** @description Text of the identity provider about the error */
+                error_description?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/x-www-form-urlencoded": {
+                    /** @description Opaque text that binds the response to the request that started it */
+                    state?: string;
+                    /** @description Authorization code of the identity provider */
+                    code?: string;
+                    /** @description Issuer that responds (RFC 9207) */
+                    iss?: string;
+                    /** @description Tenant whose administrator decided */
+                    tenant?: string;
+                    /** @description `True` if the administrator consented */
+                    admin_consent?: string;
+                    /** @description Permissions that were granted */
+                    scope?: string;
+                    /** @description Error code of the identity provider */
+                    error?: string;
+                    /** @description Text of the identity provider about the error */
+                    error_description?: string;
+                };
+                /** @example {} */
+                "application/json": {
+                    /** @description Opaque text that binds the response to the request that started it */
+                    state?: string;
+                    /** @description Authorization code of the identity provider */
+                    code?: string;
+                    /** @description Issuer that responds (RFC 9207) */
+                    iss?: string;
+                    /** @description Tenant whose administrator decided */
+                    tenant?: string;
+                    /** @description `True` if the administrator consented */
+                    admin_consent?: string;
+                    /** @description Permissions that were granted */
+                    scope?: string;
+                    /** @description Error code of the identity provider */
+                    error?: string;
+                    /** @description Text of the identity provider about the error */
+                    error_description?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Redirect to the identity settings of the portal, with the result */
+            302: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadBody"];
+            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
@@ -16279,6 +16690,91 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    requestConsent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                /** @description Identifier of the identity provider */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The address to open in a browser within ten minutes */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "url": "https://login.example.com/adminconsent"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ConsentRequest"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `consent_not_applicable`: Identity providers of this type require no consent.
+             *     - `idp_config_invalid`: The identity provider is missing required settings. See details.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     testProvider: {
         parameters: {
             query?: never;
@@ -16365,577 +16861,6 @@ export interface operations {
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
-        };
-    };
-    requestConsent: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path: {
-                /** @description Identifier of the identity provider */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The address to open in a browser within ten minutes */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "url": "https://login.example.com/adminconsent"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["ConsentRequest"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
-             *     - `consent_not_applicable`: Identity providers of this type require no consent.
-             *     - `idp_config_invalid`: The identity provider is missing required settings. See details.
-             */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    consentReturned: {
-        parameters: {
-            query?: {
-                /** @description Opaque text that binds the response to the request that started it */
-                state?: string;
-                /** @description Authorization code of the identity provider */
-                code?: string;
-                /** @description Issuer that responds (RFC 9207) */
-                iss?: string;
-                /** @description Tenant whose administrator decided */
-                tenant?: string;
-                /** @description `True` if the administrator consented */
-                admin_consent?: string;
-                /** @description Permissions that were granted */
-                scope?: string;
-                /** @description Error code of the identity provider */
-                error?: string;
-                /** @description Text of the identity provider about the error */
-                error_description?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Redirect to the identity settings of the portal, with the result */
-            302: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadParameters"];
-            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
-            401: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    consentPosted: {
-        parameters: {
-            query?: {
-                /** @description Opaque text that binds the response to the request that started it */
-                state?: string;
-                /** @description Authorization code of the identity provider */
-                code?: string;
-                /** @description Issuer that responds (RFC 9207) */
-                iss?: string;
-                /** @description Tenant whose administrator decided */
-                tenant?: string;
-                /** @description `True` if the administrator consented */
-                admin_consent?: string;
-                /** @description Permissions that were granted */
-                scope?: string;
-                /** @description Error code of the identity provider */
-                error?: string;
-                /** @description Text of the identity provider about the error */
-                error_description?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: {
-            content: {
-                /** @example {} */
-                "application/x-www-form-urlencoded": {
-                    /** @description Opaque text that binds the response to the request that started it */
-                    state?: string;
-                    /** @description Authorization code of the identity provider */
-                    code?: string;
-                    /** @description Issuer that responds (RFC 9207) */
-                    iss?: string;
-                    /** @description Tenant whose administrator decided */
-                    tenant?: string;
-                    /** @description `True` if the administrator consented */
-                    admin_consent?: string;
-                    /** @description Permissions that were granted */
-                    scope?: string;
-                    /** @description Error code of the identity provider */
-                    error?: string;
-                    /** @description Text of the identity provider about the error */
-                    error_description?: string;
-                };
-                /** @example {} */
-                "application/json": {
-                    /** @description Opaque text that binds the response to the request that started it */
-                    state?: string;
-                    /** @description Authorization code of the identity provider */
-                    code?: string;
-                    /** @description Issuer that responds (RFC 9207) */
-                    iss?: string;
-                    /** @description Tenant whose administrator decided */
-                    tenant?: string;
-                    /** @description `True` if the administrator consented */
-                    admin_consent?: string;
-                    /** @description Permissions that were granted */
-                    scope?: string;
-                    /** @description Error code of the identity provider */
-                    error?: string;
-                    /** @description Text of the identity provider about the error */
-                    error_description?: string;
-                };
-            };
-        };
-        responses: {
-            /** @description Redirect to the identity settings of the portal, with the result */
-            302: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadBody"];
-            /** @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login. */
-            401: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    listSignInOptions: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The enabled identity providers */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "id": "idp_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *           "type": "OIDC",
-                     *           "displayName": "Acme directory"
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": {
-                        /** @description The items, in the order that the summary of the operation names */
-                        items: components["schemas"]["SignInChoice"][];
-                    };
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    authorize: {
-        parameters: {
-            query?: {
-                /** @description Page of the portal to open after sign-in */
-                returnTo?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Identifier of the identity provider */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Redirect to the provider, or to the sign-in page with an error if the provider is unreachable */
-            302: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadParameters"];
-            /** @description - `identity_provider_not_found`: The identity provider does not exist or is not accessible. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    callback: {
-        parameters: {
-            query?: {
-                /** @description Opaque text that binds the response to the request that started it */
-                state?: string;
-                /** @description Authorization code of the identity provider */
-                code?: string;
-                /** @description Issuer that responds (RFC 9207) */
-                iss?: string;
-                /** @description Error code of the identity provider */
-                error?: string;
-                /** @description Text of the identity provider about the error */
-                error_description?: string;
-                /** @description State of the session at the provider; ignored */
-                session_state?: string;
-            };
-            header?: never;
-            path: {
-                /** @description Identifier of the identity provider */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Redirect to the sign-in page of the portal, with a code or an error */
-            302: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadParameters"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    exchangeCode: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "code": "X5b0pJ3m7uKQ2vTn9rYs1dEw"
-                 *     }
-                 */
-                "application/json": components["schemas"]["SignInCode"];
-            };
-        };
-        responses: {
-            /** @description Signed in */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "accessToken": "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJ1c2VyXzAxamQifQ.c2lnbmF0dXJl",
-                     *       "refreshToken": "X5b0pJ3m7uKQ2vTn9rYs1dEwZ8cLhGfA4iOoVxM6kNt",
-                     *       "expiresIn": 900,
-                     *       "tokenType": "Bearer"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["TokenSet"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            /** @description - `sign_in_code_invalid`: The sign-in code has expired, was used before, or belongs to another browser. Sign in again. */
-            401: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    checkForUpdate: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The available release */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "currentVersion": "1.4.0",
-                     *       "latestVersion": "1.4.0",
-                     *       "updateAvailable": true,
-                     *       "releaseNotesUrl": "https://example.com/releases/1.4.0",
-                     *       "checkedAt": "2026-11-21T09:30:00.000Z",
-                     *       "previousVersion": "1.4.0",
-                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "refused": []
-                     *     }
-                     */
-                    "application/json": components["schemas"]["UpdateCheck"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            /**
-             * @description - `release_source_unreachable`: The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.
-             *     - `starting`: The platform is starting. Try again shortly.
-             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
-             *     - `database_unavailable`: The database is unreachable. Try again shortly.
-             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
-             */
-            503: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "Retry-After": components["headers"]["Retry-After"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
         };
     };
     applyUpdate: {
@@ -17036,6 +16961,332 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+        };
+    };
+    checkForUpdate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The available release */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "currentVersion": "1.4.0",
+                     *       "latestVersion": "1.4.0",
+                     *       "updateAvailable": true,
+                     *       "releaseNotesUrl": "https://example.com/releases/1.4.0",
+                     *       "checkedAt": "2026-11-21T09:30:00.000Z",
+                     *       "previousVersion": "1.4.0",
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "refused": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UpdateCheck"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            /**
+             * @description - `release_source_unreachable`: The releases cannot be read at the moment. Check PLAT_RELEASE_SOURCE and try again.
+             *     - `starting`: The platform is starting. Try again shortly.
+             *     - `overloaded`: The platform is receiving too much data at once. Try again shortly.
+             *     - `database_unavailable`: The database is unreachable. Try again shortly.
+             *     - `storage_full`: The disk of the platform is full. Try again after its operator has freed space.
+             */
+            503: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    installImage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "imageRef": "registry.example.com/modules/hello:1.0.0"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImageInstallation"];
+            };
+        };
+        responses: {
+            /** @description Accepted; poll GET /jobs/{jobId} */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "moduleId": "hello",
+                     *       "version": "1.4.0",
+                     *       "status": "Installing",
+                     *       "imageDigest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "verified": true,
+                     *       "events": [
+                     *         "platform.cluster.status_changed"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["InstallAccepted"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /**
+             * @description - `module_already_installed`: This version of the module is already installed and running. Specify another version.
+             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
+             *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
+             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            /**
+             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
+             *     - `url_not_allowed`: The platform is not allowed to call this address.
+             *     - `manifest_invalid`: The module manifest is invalid. See details.
+             *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
+             *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
+             *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
+             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or add the key that signed it to the trusted keys.
+             *     - `module_isolation_unavailable`: This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.
+             *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
+             *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
+             */
+            422: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    uninstallImage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the module */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted; poll GET /jobs/{jobId} */
+            202: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *       "moduleId": "hello",
+                     *       "status": "Uninstalling"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UninstallAccepted"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
+            404: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description - `module_not_installed`: The module is not installed.
+             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listModules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The modules */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "id": "hello",
+                     *           "name": "Hello World",
+                     *           "description": "Greets every new cluster.",
+                     *           "version": "1.4.0",
+                     *           "state": "Running",
+                     *           "health": "Healthy",
+                     *           "checks": [
+                     *             {
+                     *               "name": "table",
+                     *               "status": "Healthy",
+                     *               "tags": [
+                     *                 "critical"
+                     *               ],
+                     *               "description": "The store is available.",
+                     *               "durationMs": 4.2,
+                     *               "checkedAt": "2026-11-21T09:30:00.000Z"
+                     *             }
+                     *           ],
+                     *           "verified": true,
+                     *           "verifiedBy": "platform",
+                     *           "image": "registry.example.com/modules/hello@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *           "apiBasePath": "/api/hello",
+                     *           "warnings": [],
+                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "installedAt": "2026-11-21T09:30:00.000Z",
+                     *           "updatedAt": "2026-11-21T09:30:00.000Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["Module"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
         };
     };
     listCatalog: {
@@ -17192,87 +17443,6 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    listModules: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The modules */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "id": "hello",
-                     *           "name": "Hello World",
-                     *           "description": "Greets every new cluster.",
-                     *           "version": "1.4.0",
-                     *           "state": "Running",
-                     *           "health": "Healthy",
-                     *           "checks": [
-                     *             {
-                     *               "name": "table",
-                     *               "status": "Healthy",
-                     *               "tags": [
-                     *                 "critical"
-                     *               ],
-                     *               "description": "The store is available.",
-                     *               "durationMs": 4.2,
-                     *               "checkedAt": "2026-11-21T09:30:00.000Z"
-                     *             }
-                     *           ],
-                     *           "verified": true,
-                     *           "verifiedBy": "platform",
-                     *           "image": "registry.example.com/modules/hello@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-                     *           "apiBasePath": "/api/hello",
-                     *           "warnings": [],
-                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *           "installedAt": "2026-11-21T09:30:00.000Z",
-                     *           "updatedAt": "2026-11-21T09:30:00.000Z"
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": {
-                        /** @description The items, in the order that the summary of the operation names */
-                        items: components["schemas"]["Module"][];
-                    };
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -17577,176 +17747,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    installImage: {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description Makes the request idempotent: for 24 hours, a retry with the same key and body changes nothing and returns the first response with the header `Idempotency-Replayed: true`. Only successful responses are stored, so a rejected request can be corrected and sent with the same key. 1 to 200 visible ASCII characters that cannot be guessed, such as a UUID. */
-                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "imageRef": "registry.example.com/modules/hello:1.0.0"
-                 *     }
-                 */
-                "application/json": components["schemas"]["ImageInstallation"];
-            };
-        };
-        responses: {
-            /** @description Accepted; poll GET /jobs/{jobId} */
-            202: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "moduleId": "hello",
-                     *       "version": "1.4.0",
-                     *       "status": "Installing",
-                     *       "imageDigest": "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-                     *       "verified": true,
-                     *       "events": [
-                     *         "platform.cluster.status_changed"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["InstallAccepted"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /**
-             * @description - `module_already_installed`: This version of the module is already installed and running. Specify another version.
-             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
-             *     - `module_route_taken`: Another module has the API path. Uninstall that one first.
-             *     - `limit_reached`: The limit is reached. Remove a resource of this kind first.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            /**
-             * @description - `idempotency_key_reused`: This Idempotency-Key was used with another request. Use a new key.
-             *     - `url_not_allowed`: The platform is not allowed to call this address.
-             *     - `manifest_invalid`: The module manifest is invalid. See details.
-             *     - `manifest_id_mismatch`: The manifest id differs from the requested module or the image label.
-             *     - `manifest_mismatch`: The manifest does not match the image. Build and push them together.
-             *     - `sdk_incompatible`: The module requires another version of the SDK than the platform provides.
-             *     - `module_signature_unverified`: No trusted key has signed this image. Sign it, or add the key that signed it to the trusted keys.
-             *     - `module_isolation_unavailable`: This platform cannot run containers, so it runs only its own modules. Make runc work, or start the platform with PLAT_MODULE_ISOLATION=process.
-             *     - `image_unreachable`: The image or its manifest could not be read. Check the reference and the registry.
-             *     - `image_not_a_module`: The image does not have the labels of a module. Build it with plat module build.
-             */
-            422: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    uninstallImage: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Identifier of the module */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Accepted; poll GET /jobs/{jobId} */
-            202: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *       "moduleId": "hello",
-                     *       "status": "Uninstalling"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["UninstallAccepted"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `module_not_found`: There is no such module. See GET /api/v1/modules and GET /api/v1/modules/catalog. */
-            404: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /**
-             * @description - `module_not_installed`: The module is not installed.
-             *     - `module_operation_in_progress`: The module is being installed or uninstalled. Wait for that job to end.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     listOrganisationModules: {
         parameters: {
             query?: never;
@@ -17932,59 +17932,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    getPortalSummary: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The totals */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "unreadCount": 3,
-                     *       "health": {
-                     *         "aggregate": "Healthy"
-                     *       },
-                     *       "navigationTag": "5f0c2b7a9d3e4816"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["PortalSummary"];
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["OtherOrigin"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     getHistory: {
         parameters: {
             query?: {
@@ -18081,6 +18028,59 @@ export interface operations {
                         /** @description The items, in the order that the summary of the operation names */
                         items: components["schemas"]["NavigationEntry"][];
                     };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getPortalSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The totals */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "unreadCount": 3,
+                     *       "health": {
+                     *         "aggregate": "Healthy"
+                     *       },
+                     *       "navigationTag": "5f0c2b7a9d3e4816"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PortalSummary"];
                 };
             };
             400: components["responses"]["BadParameters"];
@@ -18441,61 +18441,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    exportAudit: {
-        parameters: {
-            query?: {
-                /** @description Format of the file */
-                format?: "ndjson" | "csv";
-                /** @description Start after this sequence number */
-                after?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description A part of the trail */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /** @example {"id":"aud_01jd8w5k3zr9x2m4c7t6v0b1qa","seq":1,"action":"cluster.register"} */
-                    "application/x-ndjson": unknown;
-                    /**
-                     * @example id,seq,at,action
-                     *     aud_01jd8w5k3zr9x2m4c7t6v0b1qa,1,2026-11-21T09:30:00.000Z,cluster.register
-                     */
-                    "text/csv; charset=utf-8": unknown;
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     getAuditCheckpoint: {
         parameters: {
             query?: never;
@@ -18532,6 +18477,61 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["AuditCheckpoint"];
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    exportAudit: {
+        parameters: {
+            query?: {
+                /** @description Format of the file */
+                format?: "ndjson" | "csv";
+                /** @description Start after this sequence number */
+                after?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A part of the trail */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {"id":"aud_01jd8w5k3zr9x2m4c7t6v0b1qa","seq":1,"action":"cluster.register"} */
+                    "application/x-ndjson": unknown;
+                    /**
+                     * @example id,seq,at,action
+                     *     aud_01jd8w5k3zr9x2m4c7t6v0b1qa,1,2026-11-21T09:30:00.000Z,cluster.register
+                     */
+                    "text/csv; charset=utf-8": unknown;
                 };
             };
             400: components["responses"]["BadParameters"];
@@ -18594,6 +18594,96 @@ export interface operations {
             400: components["responses"]["BadParameters"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    completeJobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "completions": [
+                 *         {
+                 *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "outcome": "exited",
+                 *           "exitCode": 0,
+                 *           "nodes": [
+                 *             {
+                 *               "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *               "exitCode": 0
+                 *             }
+                 *           ]
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CompletionsRequest"];
+            };
+        };
+        responses: {
+            /** @description The response to each report */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                     *           "status": "Completed"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CompletionsAnswer"];
+                };
+            };
+            400: components["responses"]["BadBody"];
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
@@ -18735,6 +18825,71 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    goodbye: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "SIGTERM"
+                 *     }
+                 */
+                "application/json": components["schemas"]["Goodbye"];
+            };
+        };
+        responses: {
+            /** @description The cluster is Offline */
+            204: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadBody"];
+            /**
+             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
+             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
+             */
+            401: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            409: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -18917,96 +19072,6 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    reportOutput: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Identifier of the job */
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                 *       "seq": 0,
-                 *       "chunks": [
-                 *         {
-                 *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                 *           "stream": "stdout",
-                 *           "data": "Linux\n"
-                 *         }
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["OutputReport"];
-            };
-        };
-        responses: {
-            /** @description Stored */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "nextSeq": 1,
-                     *       "cancel": false
-                     *     }
-                     */
-                    "application/json": components["schemas"]["OutputAnswer"];
-                };
-            };
-            400: components["responses"]["BadBody"];
-            /**
-             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
-             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
-             */
-            401: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            404: components["responses"]["JobNotFound"];
-            /**
-             * @description - `lease_not_held`: The lease does not belong to this job. Claim the job first.
-             *     - `job_already_finished`: The job has already ended.
-             *     - `output_out_of_order`: The output sequence number is ahead of the next expected one.
-             *     - `conflict`: Another request changed the same resource at the same time. Try again.
-             */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     completeJob: {
         parameters: {
             query?: never;
@@ -19097,38 +19162,36 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    completeJobs: {
+    reportOutput: {
         parameters: {
             query?: never;
             header?: never;
-            path?: never;
+            path: {
+                /** @description Identifier of the job */
+                id: string;
+            };
             cookie?: never;
         };
         requestBody: {
             content: {
                 /**
                  * @example {
-                 *       "completions": [
+                 *       "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *       "seq": 0,
+                 *       "chunks": [
                  *         {
-                 *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                 *           "leaseId": "lease_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                 *           "outcome": "exited",
-                 *           "exitCode": 0,
-                 *           "nodes": [
-                 *             {
-                 *               "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                 *               "exitCode": 0
-                 *             }
-                 *           ]
+                 *           "nodeId": "node_01jd8w5k3zr9x2m4c7t6v0b1qa",
+                 *           "stream": "stdout",
+                 *           "data": "Linux\n"
                  *         }
                  *       ]
                  *     }
                  */
-                "application/json": components["schemas"]["CompletionsRequest"];
+                "application/json": components["schemas"]["OutputReport"];
             };
         };
         responses: {
-            /** @description The response to each report */
+            /** @description Stored */
             200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -19140,15 +19203,11 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "results": [
-                     *         {
-                     *           "jobId": "job_01jd8w5k3zr9x2m4c7t6v0b1qa",
-                     *           "status": "Completed"
-                     *         }
-                     *       ]
+                     *       "nextSeq": 1,
+                     *       "cancel": false
                      *     }
                      */
-                    "application/json": components["schemas"]["CompletionsAnswer"];
+                    "application/json": components["schemas"]["OutputAnswer"];
                 };
             };
             400: components["responses"]["BadBody"];
@@ -19168,7 +19227,13 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
+            404: components["responses"]["JobNotFound"];
+            /**
+             * @description - `lease_not_held`: The lease does not belong to this job. Claim the job first.
+             *     - `job_already_finished`: The job has already ended.
+             *     - `output_out_of_order`: The output sequence number is ahead of the next expected one.
+             *     - `conflict`: Another request changed the same resource at the same time. Try again.
+             */
             409: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
@@ -19187,41 +19252,17 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    goodbye: {
+    getKeys: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "reason": "SIGTERM"
-                 *     }
-                 */
-                "application/json": components["schemas"]["Goodbye"];
-            };
-        };
+        requestBody?: never;
         responses: {
-            /** @description The cluster is Offline */
-            204: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            400: components["responses"]["BadBody"];
-            /**
-             * @description - `unauthenticated`: A valid bearer token is required. Sign in at POST /api/v1/auth/login.
-             *     - `relay_revoked`: Another relay has replaced this relay, or its cluster was removed. Enroll it with a new token.
-             */
-            401: {
+            /** @description The keys */
+            200: {
                 headers: {
                     "X-Trace-Id": components["headers"]["X-Trace-Id"];
                     "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
@@ -19230,9 +19271,79 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    /**
+                     * @example {
+                     *       "keys": [
+                     *         {
+                     *           "kty": "OKP",
+                     *           "crv": "Ed25519",
+                     *           "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     *           "kid": "2026-11",
+                     *           "alg": "EdDSA",
+                     *           "use": "sig"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["KeySet"];
                 };
             };
+            400: components["responses"]["BadPath"];
+            413: components["responses"]["PayloadTooLarge"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getEventCatalog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The catalog */
+            200: {
+                headers: {
+                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "type": "platform.webhook.tested",
+                     *           "description": "A test of a webhook. It is sent only to that webhook, regardless of its subscriptions.",
+                     *           "schema": {
+                     *             "type": "object",
+                     *             "properties": {
+                     *               "webhookId": {
+                     *                 "type": "string"
+                     *               }
+                     *             },
+                     *             "required": [
+                     *               "webhookId"
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @description The items, in the order that the summary of the operation names */
+                        items: components["schemas"]["EventDescription"][];
+                    };
+                };
+            };
+            400: components["responses"]["BadParameters"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["OtherOrigin"];
             /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
             409: {
                 headers: {
@@ -19320,49 +19431,6 @@ export interface operations {
             500: components["responses"]["InternalError"];
         };
     };
-    getKeys: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The keys */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "keys": [
-                     *         {
-                     *           "kty": "OKP",
-                     *           "crv": "Ed25519",
-                     *           "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
-                     *           "kid": "2026-11",
-                     *           "alg": "EdDSA",
-                     *           "use": "sig"
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["KeySet"];
-                };
-            };
-            400: components["responses"]["BadPath"];
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
     getRelayProgram: {
         parameters: {
             query?: never;
@@ -19390,74 +19458,6 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["InternalError"];
-        };
-    };
-    getEventCatalog: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The catalog */
-            200: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "items": [
-                     *         {
-                     *           "type": "platform.webhook.tested",
-                     *           "description": "A test of a webhook. It is sent only to that webhook, regardless of its subscriptions.",
-                     *           "schema": {
-                     *             "type": "object",
-                     *             "properties": {
-                     *               "webhookId": {
-                     *                 "type": "string"
-                     *               }
-                     *             },
-                     *             "required": [
-                     *               "webhookId"
-                     *             ]
-                     *           }
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "application/json": {
-                        /** @description The items, in the order that the summary of the operation names */
-                        items: components["schemas"]["EventDescription"][];
-                    };
-                };
-            };
-            400: components["responses"]["BadParameters"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["OtherOrigin"];
-            /** @description - `conflict`: Another request changed the same resource at the same time. Try again. */
-            409: {
-                headers: {
-                    "X-Trace-Id": components["headers"]["X-Trace-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            413: components["responses"]["PayloadTooLarge"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
         };
     };
     getManifestSchema: {

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { errors } from '@platform/contract/errors'
 import { routePaths, routes } from '@platform/contract/index'
 import { allowsUnknownInput, bodySchemaOf, capabilitiesOf } from '@platform/contract/endpoint'
@@ -26,6 +27,14 @@ const publicPaths = [
   /^\/api\/v1\/portal\/configuration$/,
 ]
 
+test('the table contains every endpoint that a file of the contract exports', async () => {
+  const folder = new URL('../../packages/contract/src/', import.meta.url)
+  const files = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+  const exports = await Promise.all(files.map(async (name) => Object.entries(await import(new URL(name, folder).href))))
+  const endpoints = exports.flat().filter(([, value]) => Object.hasOwn(Object(value), 'access'))
+  expect(endpoints.map(([name]) => name).toSorted()).toEqual(routes.map(({ operationId }) => operationId).toSorted())
+})
+
 test('no two operations share a method and a path', () => {
   const operationKeys = routes.map(({ endpoint }) => operationKey(endpoint))
   expect(new Set(operationKeys).size).toBe(operationKeys.length)
@@ -46,7 +55,7 @@ test('request bodies and queries reject unknown names, except callbacks and rela
   const unexpectedOperations = looseRoutes
     .filter(({ endpoint }) => !allowsUnknownInput(endpoint))
     .map(({ operationId }) => operationId)
-  expect(unexpectedOperations).toEqual(['consentReturned', 'consentPosted', 'callback'])
+  expect(unexpectedOperations).toEqual(['callback', 'consentReturned', 'consentPosted'])
 })
 
 test('no two operations share a name', () => {

@@ -167,8 +167,13 @@ const imageModuleOf = (imageOf: ImageOf) => async () => {
   return { body: { imageRef: (await moduleWorld.push(id, await imageOf(id))).reference } }
 }
 
-const updateRequest: Fixture = async () => {
+const withoutUpdate: Fixture = async () => {
   await transact([remove(keys.updateState())])
+  return {}
+}
+
+const updateRequest: Fixture = async (user) => {
+  await withoutUpdate(user)
   const { version: targetVersion } = await pushRelease()
   return { body: { action: 'apply', targetVersion, force: true } }
 }
@@ -347,7 +352,7 @@ const fixtures: Record<string, Fixture> = {
   'POST /api/v1/platform/identity/providers/{id}/consent': providerParams,
   'GET /api/v1/events/catalog': noParameters,
 
-  'GET /api/v1/platform/updates/check': noParameters,
+  'GET /api/v1/platform/updates/check': withoutUpdate,
   'PUT /api/v1/platform/updates/apply': updateRequest,
 }
 

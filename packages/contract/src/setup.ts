@@ -20,7 +20,7 @@ const isTimezone = (name: string): boolean => {
 }
 
 /** The public address of the portal, used in redirect URIs. HTTPS is required, because the cookies are `Secure`. */
-const publicUrl = z
+export const publicUrl = z
   .string()
   .max(500)
   .refine((text) => URL.canParse(text), { error: 'must be a URL, such as https://platform.example.com', abort: true })
@@ -70,23 +70,6 @@ export const email = z
   .refine((address) => emailPattern.test(address), 'must be an e-mail address')
   .meta({ format: 'idn-email', example: 'ada@example.com' })
 
-/** Settings of the platform, initially those of the setup. */
-export const PlatformSettings = z
-  .object({
-    platformName: z.string().max(100).meta({ description: 'Name of the platform', example: 'Acme Platform' }),
-    publicUrl: z.string().max(500).meta({
-      description: 'Address of the portal, to which identity providers redirect',
-      example: 'https://platform.example.com',
-    }),
-    timezone: z.string().max(64).meta({ description: 'IANA identifier', example: 'Europe/Berlin' }),
-  })
-  .meta({ id: 'PlatformSettings' })
-
-export const PlatformSettingsUpdate = z.strictObject({ publicUrl }).meta({ id: 'PlatformSettingsUpdate' })
-
-export type PlatformSettings = z.infer<typeof PlatformSettings>
-export type PlatformSettingsUpdate = z.infer<typeof PlatformSettingsUpdate>
-
 export const SetupCompletion = z
   .strictObject({
     platformName: line(1, 100).meta({ example: 'Acme Platform' }),
@@ -129,26 +112,4 @@ export const completeSetup = createRoute({
   responses: { 200: { description: 'Signed in as the new administrator', content: json(TokenSet) } },
   errors: ['setup_already_complete', 'initial_admin_token_invalid', 'initial_admin_token_expired'],
   capabilities: ['table:read', 'table:write', 'secret:access-keys', 'queue:events'],
-})
-
-const settings = { path: '/api/v1/platform/settings', access: 'platform:admin', tags: ['Setup'] } as const
-
-export const getPlatformSettings = createRoute({
-  ...settings,
-  method: 'get',
-  summary: 'The settings of the platform',
-  responses: { 200: { description: 'The settings', content: json(PlatformSettings) } },
-  capabilities: ['table:read'],
-})
-
-export const updatePlatformSettings = createRoute({
-  ...settings,
-  method: 'patch',
-  summary: 'Change the public address',
-  description:
-    'Redirect addresses of identity providers follow at once: register them at the providers. Sign-ins that have begun must be repeated. Relay commands and the check of the origin of browsers follow within a minute. Sessions and enrolled relays continue.',
-  request: { body: jsonBody(PlatformSettingsUpdate) },
-  responses: { 200: { description: 'The new settings', content: json(PlatformSettings) } },
-  errors: ['conflict'],
-  capabilities: ['table:read', 'table:write', 'queue:events'],
 })

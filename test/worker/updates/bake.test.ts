@@ -97,8 +97,8 @@ test('prefers GET routes that need a sign-in, because they have no effect', () =
     '/api/v1/auth/me',
     '/api/v1/platform/updates/check',
   ])
-  // These functions have public routes only.
-  expect(['setup', 'relay'].map(pathOf)).toEqual(['/api/v1/setup/status', '/api/v1/relay/enroll'])
+  // These functions have no GET route that needs a sign-in.
+  expect(['setup', 'relay'].map(pathOf)).toEqual(['/api/v1/setup/status', '/api/v1/relay/completions'])
   const endpoints = routes.map(({ function: name, endpoint }) => ({ name, ...endpoint }))
   for (const { functionName, path } of smokeRequests.filter(({ status }) => status === undefined)) {
     const ownEndpoints = endpoints.filter(({ name, method }) => name === functionName && method === 'get')

@@ -1,4 +1,4 @@
-import { type PlatformSettings, type PlatformSettingsUpdate } from '@platform/contract/setup'
+import { type PlatformSettings, type PlatformSettingsUpdate } from '@platform/contract/platform-settings'
 import { type Caller } from '../caller.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import * as keys from '../db/keys.ts'
