@@ -5,7 +5,7 @@ import type { Operation } from './operations.ts'
 
 /** Places of resource ids in requests: `params.id`, `query.filterId`, `body.jobs.clusterId`. */
 
-const document = JSON.parse(JSON.stringify(openApiDocument())) as ApiDocument
+const document = JSON.parse(JSON.stringify(openApiDocument({}))) as ApiDocument
 
 /** Not ids, or ids that the platform did not issue. */
 const externalIds = new Set(['widgetId', 'tenantId', 'clientId', 'includeIds'])

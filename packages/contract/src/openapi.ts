@@ -32,8 +32,11 @@ const securitySchemes = {
 // An inline object would not compile, because the generator's type lacks `identifier`, which OpenAPI 3.1 added.
 const license = { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' }
 
-/** Returns the contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. */
-export function openApiDocument(): ApiDocument {
+/**
+ * Returns the contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. `commands` are
+ * examples of `plat` commands by operation.
+ */
+export function openApiDocument(commands: Readonly<Record<string, string>>): ApiDocument {
   const app = new OpenAPIHono()
   const registry = app.openAPIRegistry
   for (const [name, scheme] of Object.entries(securitySchemes)) {
@@ -47,7 +50,7 @@ export function openApiDocument(): ApiDocument {
   registry.register('Error', ErrorBody)
   registry.register('InvokeScriptPayload', InvokeScriptPayload)
   registry.register('BatchJob', BatchJob)
-  for (const route of routes) registry.registerPath(operationOf(route))
+  for (const route of routes) registry.registerPath(operationOf(route, commands[route.operationId]))
   const correctedDocument = correct(
     app.getOpenAPI31Document({
       openapi: '3.1.1',

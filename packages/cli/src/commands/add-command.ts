@@ -1,12 +1,11 @@
+import type { operations } from '@platform/contract/openapi-types'
 import { type Command, InvalidArgumentError } from 'commander'
 
+/** Examples of a command, or operation of the API → its examples. The API reference shows the first one. */
+export type Examples = readonly string[] | Partial<Record<keyof operations, string | readonly string[]>>
+
 /** Adds a command with a description, examples and the option `--json`. */
-export function addCommand(
-  parent: Command,
-  usage: string,
-  description: string,
-  examples: readonly string[] = [],
-): Command {
+export function addCommand(parent: Command, usage: string, description: string, examples: Examples = []): Command {
   const command = parent.command(usage).description(description).option('--json', 'print JSON')
   return withExamples(command, examples)
 }
@@ -16,24 +15,34 @@ export const addTableCommand = (
   parent: Command,
   usage: string,
   description: string,
-  examples: readonly string[] = [],
+  examples: Examples = [],
 ): Command => addCommand(parent, usage, description, examples).option('--wide', 'show all columns and whole values')
 
 /** Adds a command that lists resources, with the options `--wide`, `--limit` and `--all`. */
-export const addListCommand = (
-  parent: Command,
-  usage: string,
-  description: string,
-  examples: readonly string[] = [],
-): Command =>
+export const addListCommand = (parent: Command, usage: string, description: string, examples: Examples = []): Command =>
   addTableCommand(parent, usage, description, examples)
     .option('--limit <n>', 'maximum number of items, newest first', wholeNumber(1, 1_000_000), 100)
     .option('--all', 'show all')
 
-export const withExamples = (command: Command, examples: readonly string[]): Command =>
-  examples.length === 0
-    ? command
-    : command.addHelpText('after', ['', 'Examples', ...examples.map((example) => `  $ ${example}`)].join('\n'))
+const examplesByCommand = new WeakMap<Command, Examples>()
+
+export function withExamples(command: Command, examples: Examples): Command {
+  examplesByCommand.set(command, examples)
+  const lines = Object.values(examples)
+    .flat()
+    .map((example) => `  $ ${example}`)
+  return lines.length === 0 ? command : command.addHelpText('after', ['', 'Examples', ...lines].join('\n'))
+}
+
+/** Returns operation → the first example of its command, for a command and its subcommands. */
+export function operationExamples(command: Command): Record<string, string> {
+  const examples = examplesByCommand.get(command) ?? []
+  const ownExamples = 'length' in examples ? [] : Object.entries(examples)
+  return Object.assign(
+    Object.fromEntries(ownExamples.map(([operation, texts]) => [operation, [texts].flat()[0]])),
+    ...command.commands.map(operationExamples),
+  )
+}
 
 /** Returns a parser of option values that accepts whole numbers from `min` to `max`. */
 export const wholeNumber = (min: number, max: number) => (text: string) => {

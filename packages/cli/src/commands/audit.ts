@@ -20,9 +20,9 @@ interface Filter {
 
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('audit trail')
-  addListCommand(audit, 'list', 'list audit entries', [
-    'plat audit list --action cluster.delete --from 2026-11-01T00:00:00Z',
-  ])
+  addListCommand(audit, 'list', 'list audit entries', {
+    listAuditEntries: ['plat audit list --action cluster.delete', 'plat audit list --from 2026-11-01T00:00:00Z'],
+  })
     .option('--actor <name|id>', 'only entries of this user or relay')
     .option('--action <name>', 'only this action')
     .option('--resource <id>', 'only entries about this resource')
@@ -35,12 +35,17 @@ export function addAuditCommands(program: Command): void {
     .addOption(new Option('--format <format>', 'output format').choices(['ndjson', 'csv']).default('ndjson'))
     .option('--checkpoint <file>', 'also write a signed checkpoint of the last entry to this file')
     .action(exportTrail)
-  withExamples(exportCommand, ['plat audit export --format csv --checkpoint audit.jws > audit.csv'])
-  addCommand(audit, 'checkpoint', 'print a signed checkpoint of the newest entry').action(showCheckpoint)
-  const verifyCommand = addCommand(audit, 'verify', 'verify the hash chain; exits with 1 if it is broken')
+  withExamples(exportCommand, {
+    exportAudit: ['plat audit export', 'plat audit export --format csv --checkpoint audit.jws > audit.csv'],
+  })
+  addCommand(audit, 'checkpoint', 'print a signed checkpoint of the newest entry', {
+    getAuditCheckpoint: 'plat audit checkpoint',
+  }).action(showCheckpoint)
+  addCommand(audit, 'verify', 'verify the hash chain; exits with 1 if it is broken', {
+    verifyAudit: ['plat audit verify', 'plat audit verify --checkpoint audit.jws'],
+  })
     .option('--checkpoint <file>', 'also detect entries that were removed or replaced since this checkpoint')
     .action(verify)
-  withExamples(verifyCommand, ['plat audit verify --checkpoint audit.jws'])
 }
 
 async function list({

@@ -57,27 +57,31 @@ export function addBatchCommands(program: Command): void {
     .option('--keep-line-ends', 'submit CRLF line ends and byte order marks of scripts unchanged')
     .option('--wait', 'wait for all jobs; exit with the first non-zero exit code')
     .action(submit)
-  addListCommand(batch, 'list', 'list batches').action(list)
-  addCommand(batch, 'get <id>', 'show a batch with its job counts').action(async (id: string, options: PrintOptions) =>
-    showOne(options, await getBatch(connect(), id)),
-  )
+  addListCommand(batch, 'list', 'list batches', { listBatches: 'plat batch list' }).action(list)
+  addCommand(batch, 'get <id>', 'show a batch with its job counts', {
+    getBatch: 'plat batch get batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(async (id: string, options: PrintOptions) => showOne(options, await getBatch(connect(), id)))
   addCommand(batch, 'wait <id>', 'wait for all jobs; exit with the first non-zero exit code').action(
     async (id: string, options: PrintOptions) => {
       process.exitCode = await waitForBatch(connectToFollow(), id, options)
     },
   )
-  addCommand(batch, 'groups <id>', 'show groups of equal results, failures first').action(
-    (id: string, options: PrintOptions) => printGroups(connect(), [id], options),
-  )
-  addCommand(batch, 'export <id>', 'print the results of all jobs, as CSV or JSON', [
-    'plat batch export batch_01jd8w5k3zr9x2m4c7t6v0b100 --format csv > results.csv',
-  ])
+  addCommand(batch, 'groups <id>', 'show groups of equal results, failures first', {
+    getBatchGroups: 'plat batch groups batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action((id: string, options: PrintOptions) => printGroups(connect(), [id], options))
+  addCommand(batch, 'export <id>', 'print the results of all jobs, as CSV or JSON', {
+    listBatchResults: 'plat batch export batch_01jd8w5k3zr9x2m4c7t6v0b1qa --format csv',
+  })
     .addOption(new Option('--format <format>', 'format of the results').choices(exportFormats).default('json'))
     .action((id: string, { json, format }: PrintOptions & { format: (typeof exportFormats)[number] }) =>
       exportResults(connect(), id, json ? 'json' : format),
     )
-  addCommand(batch, 'cancel <id>', 'cancel all unfinished jobs of a batch').action(cancel)
-  addCommand(batch, 'retry <id>', 'retry failed and cancelled jobs as a new batch')
+  addCommand(batch, 'cancel <id>', 'cancel all unfinished jobs of a batch', {
+    cancelBatch: 'plat batch cancel batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(cancel)
+  addCommand(batch, 'retry <id>', 'retry failed and cancelled jobs as a new batch', {
+    retryBatch: 'plat batch retry batch_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  })
     .option('--wait', 'wait for the new batch')
     .action(retry)
 }

@@ -56,52 +56,66 @@ const columns: Column<Cluster>[] = [
 export function addClusterCommands(program: Command): void {
   const cluster = program.command('cluster').description('clusters and their relays')
   withClusterFilter(
-    addListCommand(cluster, 'list', 'list clusters', [
-      'plat cluster list --status Offline',
-      `plat cluster list -l 'env=prod,!legacy' --show-labels`,
-    ]),
+    addListCommand(cluster, 'list', 'list clusters', {
+      listClusters: ["plat cluster list -l 'env=prod,!legacy'", 'plat cluster list --status Offline --show-labels'],
+    }),
   )
     .option('-l, --selector <selector>', 'only clusters with these labels, such as env=prod', parseSelectorOption)
     .option('--show-labels', 'show the labels, also derived ones')
     .addOption(new Option('--sort <field>', 'order; -name reverses it').choices(orders))
     .action(list)
-  addCommand(cluster, 'get <cluster>', 'show a cluster with its nodes and relay').action(get)
-  addCommand(cluster, 'register <name>', 'register a cluster; prints the command for its relay', [
-    'plat cluster register berlin-1',
-    'ssh node-1 "$(plat cluster register berlin-1)"',
-  ])
+  addCommand(cluster, 'get <cluster>', 'show a cluster with its nodes and relay', {
+    getCluster: 'plat cluster get berlin-1',
+  }).action(get)
+  addCommand(cluster, 'register <name>', 'register a cluster; prints the command for its relay', {
+    registerCluster: [
+      'plat cluster register berlin-1 --label env=prod',
+      'ssh node-1 "$(plat cluster register berlin-1)"',
+    ],
+  })
     .addOption(new Option('--type <type>', 'cluster type').choices(types).default('Hypervisor'))
     .option('--site <site>', 'name or id of the site of the cluster')
     .option('--label <key=value>', 'label of the cluster; repeatable', collectValues)
     .action(register)
-  addCommand(cluster, 'label [words...]', 'set labels (key=value) and remove labels (key-) of a cluster', [
-    'plat cluster label berlin-1 env=prod legacy-',
-    'plat cluster label -l env=staging env=test --yes',
-  ])
+  addCommand(cluster, 'label [words...]', 'set labels (key=value) and remove labels (key-) of a cluster', {
+    labelClusters: [
+      'plat cluster label -l env=staging tier=web legacy-',
+      'plat cluster label -l env=staging env=test --yes',
+      'plat cluster label berlin-1 env=prod legacy-',
+    ],
+  })
     .option('-l, --selector <selector>', 'label all clusters with these labels, instead of one', parseSelectorOption)
     .option('--yes', 'with --selector: skip the confirmation')
     .action(label)
-  addCommand(cluster, 'move [cluster]', 'move a cluster to a site', [
-    'plat cluster move berlin-1 --site Berlin',
-    'plat cluster move -l env=prod --site Berlin --yes',
-    'plat cluster move berlin-1 --no-site',
-  ])
+  addCommand(cluster, 'move [cluster]', 'move a cluster to a site', {
+    moveClusters: [
+      'plat cluster move berlin-1 --site Berlin',
+      'plat cluster move -l env=prod --site Berlin --yes',
+      'plat cluster move berlin-1 --no-site',
+    ],
+  })
     .option('-l, --selector <selector>', 'move all clusters with these labels, instead of one', parseSelectorOption)
     .option('--site <site>', 'name or id of the site')
     .option('--no-site', 'remove the clusters from their site')
     .option('--yes', 'with --selector: skip the confirmation')
     .action(move)
-  addListCommand(cluster, 'timeline <cluster>', 'show the events of a cluster, newest first').action(showTimeline)
-  addCommand(cluster, 'rename <cluster> <name>', 'rename a cluster').action(rename)
-  addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data')
+  addListCommand(cluster, 'timeline <cluster>', 'show the events of a cluster, newest first', {
+    getClusterTimeline: 'plat cluster timeline berlin-1',
+  }).action(showTimeline)
+  addCommand(cluster, 'rename <cluster> <name>', 'rename a cluster', {
+    updateCluster: 'plat cluster rename berlin-1 berlin-2',
+  }).action(rename)
+  addCommand(cluster, 'delete <cluster>', 'remove a cluster and all its data', {
+    deleteCluster: 'plat cluster delete berlin-1',
+  })
     .option('--yes', 'skip the confirmation')
     .action(remove)
-  addCommand(cluster, 'approve <cluster>', 'approve a relay that enrolled with a key that requires approval').action(
-    approve,
-  )
-  addCommand(cluster, 'enrollment-token <cluster>', 'issue a new enrollment token; unused ones are revoked').action(
-    issueToken,
-  )
+  addCommand(cluster, 'approve <cluster>', 'approve a relay that enrolled with a key that requires approval', {
+    approveCluster: 'plat cluster approve berlin-1',
+  }).action(approve)
+  addCommand(cluster, 'enrollment-token <cluster>', 'issue a new enrollment token; unused ones are revoked', {
+    issueEnrollmentToken: 'plat cluster enrollment-token berlin-1',
+  }).action(issueToken)
 }
 
 type ListOptions = PrintOptions & Extent & ClusterFilter & { showLabels?: true }

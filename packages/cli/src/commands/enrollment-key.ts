@@ -31,11 +31,13 @@ const columns: Column<Schemas['EnrollmentKey']>[] = [
 
 export function addEnrollmentKeyCommands(program: Command): void {
   const key = program.command('enrollment-key').description('keys with which many relays enroll')
-  addListCommand(key, 'list', 'list enrollment keys').action(list)
-  addCommand(key, 'create <name>', 'create a key and print it once, with the command for each machine', [
-    'plat enrollment-key create edge --max-uses 500 --label env=prod --name-template edge-{hostname}',
-    'plat enrollment-key create lab --max-uses 10 --expires-in-days 1 --require-approval',
-  ])
+  addListCommand(key, 'list', 'list enrollment keys', { listEnrollmentKeys: 'plat enrollment-key list' }).action(list)
+  addCommand(key, 'create <name>', 'create a key and print it once, with the command for each machine', {
+    createEnrollmentKey: [
+      'plat enrollment-key create edge --max-uses 500 --label env=prod',
+      'plat enrollment-key create lab --name-template lab-{hostname} --expires-in-days 1 --require-approval',
+    ],
+  })
     .option('--max-uses <n>', 'how many relays can enroll', wholeNumber(1, 100_000), 1)
     .option('--expires-in-days <days>', 'lifetime in days', wholeNumber(1, 365), 30)
     .option('--site <site>', 'name or id of the site of the new clusters')
@@ -44,7 +46,9 @@ export function addEnrollmentKeyCommands(program: Command): void {
     .option('--name-template <text>', 'name of the new clusters; default {hostname}')
     .option('--require-approval', 'new clusters receive no jobs until plat cluster approve')
     .action(create)
-  addCommand(key, 'delete <id>', 'revoke a key').action(async (id: string, { json }: PrintOptions) => {
+  addCommand(key, 'delete <id>', 'revoke a key', {
+    deleteEnrollmentKey: 'plat enrollment-key delete ekey_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(async (id: string, { json }: PrintOptions) => {
     await expectNoBody(connect().DELETE('/api/v1/enrollment-keys/{id}', { params: { path: { id } } }))
     await (json ? writeJson({ id, deleted: true }) : say(`${id} revoked.`))
   })

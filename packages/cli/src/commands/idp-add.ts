@@ -5,7 +5,7 @@ import { connect } from '../connect.ts'
 import { readText } from '../jobs/script.ts'
 import { askSecret, canAsk, readInput } from '../print/ask.ts'
 import { type PrintOptions, showOne } from '../print/show.ts'
-import { addCommand, collectValues } from './add-command.ts'
+import { addCommand, collectValues, type Examples } from './add-command.ts'
 
 type Request = Schemas['IdentityProviderRequest']
 type Role = NonNullable<Request['defaultRole']>
@@ -30,9 +30,12 @@ The secret is read from standard input (--secret-stdin), PLAT_IDP_SECRET or a pr
 
 /** Adds one command per provider type to `plat idp add`, with the options of the type. */
 export function addProviderCommands(add: Command): void {
-  const oidc = addProviderCommand(add, 'oidc', 'OIDC', 'any OpenID Connect provider', [
-    'plat idp add oidc --issuer https://id.example.com --client-id platform --map platform-operators=Operator',
-  ]).requiredOption('--issuer <url>', 'issuer URL')
+  const oidc = addProviderCommand(add, 'oidc', 'OIDC', 'any OpenID Connect provider', {
+    configureProvider: [
+      'plat idp add oidc --issuer https://id.example.com --client-id platform',
+      'plat idp add oidc --issuer https://id.example.com --client-id platform --map platform-operators=Operator',
+    ],
+  }).requiredOption('--issuer <url>', 'issuer URL')
   withClaims(withClient(oidc))
   const source = addProviderCommand(
     add,
@@ -63,7 +66,7 @@ const addProviderCommand = (
   name: string,
   type: Request['type'],
   description: string,
-  examples: readonly string[],
+  examples: Examples,
 ): Command =>
   addCommand(add, name, description, examples)
     .option('--display-name <name>', 'name on the sign-in page')

@@ -33,18 +33,22 @@ const columns: Column<Provider>[] = [
 
 export function addIdentityCommands(program: Command): void {
   const idp = program.command('idp').description('identity providers for sign-in')
-  addTableCommand(idp, 'list', 'list identity providers').action(async (options: PrintOptions) =>
-    showList(options, await unwrap(connect().GET(path)), columns),
+  addTableCommand(idp, 'list', 'list identity providers', { listProviders: 'plat idp list' }).action(
+    async (options: PrintOptions) => showList(options, await unwrap(connect().GET(path)), columns),
   )
   addProviderCommands(idp.command('add').description('add an identity provider, or update the one at the same address'))
-  addCommand(idp, 'test <id>', 'test the connection to a provider').action(test)
-  addCommand(idp, 'consent <id>', "request consent from the tenant's administrator; prints the URL to open").action(
-    async (id: string, { json }: PrintOptions) => {
-      const { url } = await unwrap(connect().POST(`${path}/{id}/consent`, { params: { path: { id } } }))
-      await (json ? writeJson({ url }) : write(`${url}\n`))
-    },
-  )
-  addCommand(idp, 'remove <id>', 'remove a provider; its users can no longer sign in')
+  addCommand(idp, 'test <id>', 'test the connection to a provider', {
+    testProvider: 'plat idp test idp_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(test)
+  addCommand(idp, 'consent <id>', "request consent from the tenant's administrator; prints the URL to open", {
+    requestConsent: 'plat idp consent idp_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(async (id: string, { json }: PrintOptions) => {
+    const { url } = await unwrap(connect().POST(`${path}/{id}/consent`, { params: { path: { id } } }))
+    await (json ? writeJson({ url }) : write(`${url}\n`))
+  })
+  addCommand(idp, 'remove <id>', 'remove a provider; its users can no longer sign in', {
+    deleteProvider: 'plat idp remove idp_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  })
     .option('--yes', 'skip the confirmation')
     .action(remove)
 }

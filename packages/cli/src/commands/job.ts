@@ -37,10 +37,9 @@ interface Filter extends PrintOptions, Extent {
 
 export function addJobCommands(program: Command): void {
   const job = program.command('job').description('scripts that run on clusters')
-  addListCommand(job, 'list', 'list jobs', [
-    'plat job list --cluster berlin-1 --status Failed',
-    'plat job list --created-by ann --since 2026-11-01',
-  ])
+  addListCommand(job, 'list', 'list jobs', {
+    listJobs: ['plat job list --status Failed', 'plat job list --cluster berlin-1 --created-by ann --since 2026-11-01'],
+  })
     .option('--cluster <name|id>', 'only jobs of this cluster')
     .addOption(new Option('--status <status>', 'only jobs with this status').choices(statuses))
     .option('--batch <id>', 'only jobs of this batch')
@@ -49,16 +48,20 @@ export function addJobCommands(program: Command): void {
     .option('--since <time>', 'only jobs that were submitted at this time or later', parseTime)
     .option('--until <time>', 'only jobs that were submitted before this time', parseTime)
     .action(list)
-  addCommand(job, 'get <id>', 'show a job with its result').action(async (id: string, options: PrintOptions) =>
-    showOne(options, await getJob(connect(), id)),
-  )
-  addCommand(job, 'output <id>', 'print the output of a job', ['plat job output job_01… --follow'])
+  addCommand(job, 'get <id>', 'show a job with its result', {
+    getJob: 'plat job get job_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(async (id: string, options: PrintOptions) => showOne(options, await getJob(connect(), id)))
+  addCommand(job, 'output <id>', 'print the output of a job', {
+    getJobOutput: ['plat job output job_01jd8w5k3zr9x2m4c7t6v0b1qa', 'plat job output job_01… --follow'],
+  })
     .option('--follow', 'follow the output until the job has ended')
     .option('--raw', rawDescription)
     .option('--offset <bytes>', 'start at this byte', wholeNumber(0, 999_999_999), 0)
     .action(showOutput)
   addCommand(job, 'wait <id>', 'wait for a job; exit with its exit code').action(wait)
-  addCommand(job, 'cancel <id>', 'cancel a job').action(cancel)
+  addCommand(job, 'cancel <id>', 'cancel a job', {
+    cancelJob: 'plat job cancel job_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(cancel)
 }
 
 async function list(options: Filter): Promise<void> {

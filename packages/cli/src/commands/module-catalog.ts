@@ -28,15 +28,14 @@ const columns: Column<CatalogItem>[] = [
 ]
 
 export function addCatalogCommands(module: Command): void {
-  addTableCommand(module, 'catalog', 'list modules that can be installed', [
-    'plat module catalog --search greeting',
-    'plat module catalog --verified',
-  ])
+  addTableCommand(module, 'catalog', 'list modules that can be installed', {
+    listCatalog: ['plat module catalog', 'plat module catalog --search greeting', 'plat module catalog --verified'],
+  })
     .option('--installed', 'only installed modules')
     .option('--verified', 'only modules signed by a trusted key')
     .option('--search <words>', 'only modules with these words in name or description')
     .action(listCatalog)
-  addCommand(module, 'scan', 'scan the sources of the catalog and wait', ['plat module scan'])
+  addCommand(module, 'scan', 'scan the sources of the catalog and wait', { scanCatalog: 'plat module scan' })
     .option('--no-wait', 'return immediately')
     .action(scan)
 }

@@ -23,23 +23,26 @@ interface EventOptions extends PrintOptions {
 }
 
 export function addInstallCommands(module: Command): void {
-  addCommand(module, 'install <id|image>', 'install or upgrade a module and wait', [
-    'plat module install hello',
-    'plat module install hello --version 1.0.0',
-    'plat module install registry.example.com/modules/greeting:1.2.0',
-  ])
+  addCommand(module, 'install <id|image>', 'install or upgrade a module and wait', {
+    installModule: ['plat module install hello --version 1.4.0', 'plat module install hello'],
+    installImage: 'plat module install registry.example.com/modules/hello:1.0.0',
+  })
     .option('--version <version>', 'this release (default: the newest verified one)')
     .option('--manifest <url>', 'URL of module.json, if it is not in the image')
     .option('--accept-events', 'allow the events that the module declares, for your organisation')
     .option('--no-wait', 'return immediately; see plat job get')
     .action(install)
-  addCommand(module, 'uninstall <id>', 'uninstall a module and wait', ['plat module uninstall hello'])
+  addCommand(module, 'uninstall <id>', 'uninstall a module and wait', {
+    uninstallModule: 'plat module uninstall hello',
+  })
     .option('--no-wait', 'return immediately; see plat job get')
     .action(uninstall)
-  addCommand(module, 'enable <id>', 'allow a module to receive events of your organisation', [
-    'plat module enable hello',
-    'plat module enable hello --events platform.cluster.status_changed',
-  ])
+  addCommand(module, 'enable <id>', 'allow a module to receive events of your organisation', {
+    setOrganisationModule: [
+      'plat module enable hello',
+      'plat module enable hello --events platform.cluster.status_changed',
+    ],
+  })
     .option('--events <types>', 'only these declared event types, comma-separated')
     .action((id: string, { events, ...shown }: EventOptions) =>
       setEvents(id, { enabled: true, ...(events !== undefined && { events: events.split(',') }) }, shown),

@@ -34,8 +34,10 @@ Tutorial: docs/modules.md`
 export function addModuleCommands(program: Command): void {
   const module = program.command('module').description('install, build and publish modules')
   addCatalogCommands(module)
-  addTableCommand(module, 'list', 'list installed modules', ['plat module list']).action(list)
-  addCommand(module, 'get <id>', 'show an installed module with its health', ['plat module get hello']).action(get)
+  addTableCommand(module, 'list', 'list installed modules', { listModules: 'plat module list' }).action(list)
+  addCommand(module, 'get <id>', 'show an installed module with its health', {
+    getModule: 'plat module get hello',
+  }).action(get)
   addInstallCommands(module)
   addAuthorCommands(module)
   addReleaseCommands(module)

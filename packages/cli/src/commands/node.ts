@@ -38,10 +38,9 @@ const columns: Column<Schemas['NodeSummary']>[] = [
 
 export function addNodeCommands(program: Command): void {
   const node = program.command('node').description('machines of all clusters')
-  addListCommand(node, 'list', 'list nodes with their facts', [
-    'plat node list --os linux',
-    `plat node list -l 'env=prod,!legacy' --search db`,
-  ])
+  addListCommand(node, 'list', 'list nodes with their facts', {
+    listNodes: ['plat node list', 'plat node list --os linux', `plat node list -l 'env=prod,!legacy' --search db`],
+  })
     .option('-l, --selector <selector>', 'only nodes of clusters with these labels')
     .option('--os <name>', 'only nodes with this operating system, such as linux')
     .option('--search <text>', 'only nodes whose name contains this text')

@@ -9,10 +9,12 @@ import { addCommand, addListCommand } from './add-command.ts'
 
 export function addNotificationCommands(program: Command): void {
   const notification = program.command('notification').description('your notifications')
-  addListCommand(notification, 'list', 'list notifications')
+  addListCommand(notification, 'list', 'list notifications', { listNotifications: 'plat notification list --unread' })
     .option('--unread', 'only unread notifications')
     .action(list)
-  addCommand(notification, 'read [ids...]', 'mark notifications as read')
+  addCommand(notification, 'read [ids...]', 'mark notifications as read', {
+    updateNotifications: 'plat notification read --all',
+  })
     .option('--all', 'mark all notifications')
     .action(read)
 }

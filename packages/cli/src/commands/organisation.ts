@@ -8,7 +8,7 @@ import { addCommand, addListCommand, wholeNumber } from './add-command.ts'
 
 export function addOrganisationCommands(program: Command): void {
   const organisation = program.command('organisation').description('tenants of the platform')
-  addListCommand(organisation, 'list', 'list organisations').action(
+  addListCommand(organisation, 'list', 'list organisations', { listOrganisations: 'plat organisation list' }).action(
     async ({ limit, all, ...options }: PrintOptions & Extent) => {
       const api = connect()
       const read = (query: Paging) => unwrap(api.GET('/api/v1/platform/organisations', { params: { query } }))
@@ -20,22 +20,26 @@ export function addOrganisationCommands(program: Command): void {
       ])
     },
   )
-  addCommand(organisation, 'settings', 'show or change the settings of your organisation', [
-    'plat organisation settings --max-token-lifetime-days 90',
-    'plat organisation settings --max-token-lifetime-days none',
-    'plat organisation settings --job-retention-days 30',
-  ])
+  addCommand(organisation, 'settings', 'show or change the settings of your organisation', {
+    getOrganisationSettings: 'plat organisation settings',
+    updateOrganisationSettings: [
+      'plat organisation settings --job-retention-days 90',
+      'plat organisation settings --max-token-lifetime-days none',
+    ],
+  })
     .option('--max-token-lifetime-days <days>', 'longest lifetime of new API tokens, or none', parseDays)
     .option('--default-token-lifetime-days <days>', 'lifetime of API tokens without --expires-at, or none', parseDays)
     .option('--job-retention-days <days>', 'days after which ended jobs are removed', wholeNumber(1, 3650))
     .action(showOrChangeSettings)
-  addCommand(organisation, 'usage', 'show how much of its quotas your organisation uses', [
-    'plat organisation usage',
-  ]).action(showUsage)
-  addCommand(organisation, 'quota <id>', 'change the quotas of an organisation, or give it the defaults again', [
-    'plat organisation quota org_01… --clusters 500 --active-jobs 2000',
-    'plat organisation quota org_01… --clusters default',
-  ])
+  addCommand(organisation, 'usage', 'show how much of its quotas your organisation uses', {
+    getOrganisationUsage: 'plat organisation usage',
+  }).action(showUsage)
+  addCommand(organisation, 'quota <id>', 'change the quotas of an organisation, or give it the defaults again', {
+    updateOrganisation: [
+      'plat organisation quota org_01jd8w5k3zr9x2m4c7t6v0b1qa --clusters 500',
+      'plat organisation quota org_01… --clusters default --active-jobs 2000',
+    ],
+  })
     .option('--clusters <number>', 'maximum number of clusters, or default', parseQuota)
     .option('--users <number>', 'maximum number of users, or default', parseQuota)
     .option('--webhooks <number>', 'maximum number of webhooks, or default', parseQuota)
@@ -45,10 +49,12 @@ export function addOrganisationCommands(program: Command): void {
       const path = '/api/v1/platform/organisations/{id}'
       await showOne(options, await unwrap(connect().PATCH(path, { params: { path: { id } }, body })))
     })
-  addCommand(organisation, 'create <name>', 'create an organisation; add its first OrgAdmin with plat user create', [
-    'plat organisation create Acme',
-    'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
-  ]).action(async (name: string, options: PrintOptions) =>
+  addCommand(organisation, 'create <name>', 'create an organisation; add its first OrgAdmin with plat user create', {
+    createOrganisation: [
+      'plat organisation create Acme',
+      'plat user create ann --organisation org_01… --role OrgAdmin --email ann@acme.example',
+    ],
+  }).action(async (name: string, options: PrintOptions) =>
     showOne(options, await unwrap(connect().POST('/api/v1/platform/organisations', { body: { name } }))),
   )
 }

@@ -48,25 +48,30 @@ interface UpdateOptions extends PrintOptions {
 
 export function addRelayCommands(program: Command): void {
   const relay = program.command('relay').description('relay updates')
-  const update = addCommand(relay, 'update', 'update relays to the version of the platform, canaries first', [
-    'plat relay update -l env=staging --wait',
-    'plat relay update -l env=prod --canary 3 --max-concurrent 20',
-    'plat relay update get rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
-  ])
+  const update = addCommand(relay, 'update', 'update relays to the version of the platform, canaries first', {
+    createRelayUpdate: [
+      'plat relay update -l env=prod --canary 3 --max-concurrent 20',
+      'plat relay update -l env=staging --wait',
+    ],
+  })
     .option('-l, --selector <selector>', 'required: clusters with these labels, such as env=prod', parseSelectorOption)
     .option('--canary <n>', 'relays that must complete the update before others start; default 1', wholeNumber(1, 100))
     .option('--max-concurrent <n>', 'relays that install it at the same time; default 50', wholeNumber(1, 500))
     .option('--yes', 'do not ask before an update of more than 10 clusters')
     .option('--wait', 'wait until it ends; exit with 1 if it did not complete on all relays')
     .action(start)
-  addCommand(update, 'get <id>', 'show an update with its counts').action(get)
-  addListCommand(update, 'clusters <id>', 'list the clusters of an update, with reasons', [
-    'plat relay update clusters rupd_01jd8w5k3zr9x2m4c7t6v0b1qa --status RolledBack --all',
-  ])
+  addCommand(update, 'get <id>', 'show an update with its counts', {
+    getRelayUpdate: 'plat relay update get rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(get)
+  addListCommand(update, 'clusters <id>', 'list the clusters of an update, with reasons', {
+    listRelayUpdateClusters: 'plat relay update clusters rupd_01jd8w5k3zr9x2m4c7t6v0b1qa --status RolledBack',
+  })
     .addOption(new Option('--status <status>', 'only clusters with this status').choices(clusterStatuses))
     .action(listClusters)
-  addCommand(update, 'cancel <id>', 'stop offering the version to relays').action(cancel)
-  addListCommand(update, 'list', 'list updates').action(list)
+  addCommand(update, 'cancel <id>', 'stop offering the version to relays', {
+    cancelRelayUpdate: 'plat relay update cancel rupd_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(cancel)
+  addListCommand(update, 'list', 'list updates', { listRelayUpdates: 'plat relay update list' }).action(list)
 }
 
 async function list({ limit, all, ...options }: PrintOptions & Extent): Promise<void> {

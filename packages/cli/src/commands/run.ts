@@ -31,14 +31,18 @@ export function addRunCommand(program: Command): void {
     program,
     'run [command...]',
     'run a script on clusters, print its output and exit with its exit code',
-    [
-      'plat run --cluster berlin-1 -- uname -a',
-      'plat run --cluster berlin-1 --cluster munich-1 -f check.sh --output-dir results',
-      `plat run --cluster berlin-1 --name 'Rotate logs' --reason 'Ticket 4711' -f rotate.sh`,
-      `plat run -l 'env=prod,!legacy' -- uname -sr`,
-      'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
-      'plat run --all --group -- uname -r',
-    ],
+    {
+      submitJob: [
+        "plat run --cluster berlin-1 --name 'Kernel version' -- uname -a",
+        `plat run --cluster berlin-1 --name 'Rotate logs' --reason 'Ticket 4711' -f rotate.sh`,
+      ],
+      submitBatch: [
+        "plat run -l 'env=prod,!legacy' --max-errors 3 -- uname -a",
+        'plat run --cluster berlin-1 --cluster munich-1 -f check.sh --output-dir results',
+        'plat run --all --status Healthy --max-concurrency 20 < patch.sh',
+        'plat run --all --group -- uname -r',
+      ],
+    },
   )
     .option('--cluster <name|id>', 'target cluster; repeatable', collectValues)
     .option('-l, --selector <selector>', 'run on the clusters with these labels, such as env=prod', parseSelectorOption)

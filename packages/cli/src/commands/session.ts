@@ -29,16 +29,18 @@ interface LoginOptions extends PrintOptions {
 }
 
 export function addSessionCommands(program: Command): void {
-  addCommand(program, 'login', 'sign in to a context and store its session', [
-    'plat login --server https://platform.example.com --username ada',
-    'plat login --username ada --password-stdin < password.txt',
-  ])
+  addCommand(program, 'login', 'sign in to a context and store its session', {
+    login: [
+      'plat login --server https://platform.example.com --username ada',
+      'plat login --username ada --password-stdin < password.txt',
+    ],
+  })
     .option('--server <url>', `platform address (default: PLAT_SERVER, that of the context, or ${defaultServer})`)
     .option('--username <name>', 'user name (default: prompt)')
     .option('--password-stdin', 'read the password from standard input (default: PLAT_PASSWORD or prompt)')
     .action(login)
-  addCommand(program, 'logout', 'end the session of the context').action(logout)
-  addCommand(program, 'whoami', 'show the signed-in user with roles and permissions').action(
+  addCommand(program, 'logout', 'end the session of the context', { logout: 'plat logout' }).action(logout)
+  addCommand(program, 'whoami', 'show the signed-in user with roles and permissions', { me: 'plat whoami' }).action(
     async (options: PrintOptions) => showOne(options, await unwrap(connect().GET('/api/v1/auth/me'))),
   )
 }

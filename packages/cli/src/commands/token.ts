@@ -10,25 +10,32 @@ type Token = Schemas['ApiToken']
 
 export function addTokenCommands(program: Command): void {
   const token = program.command('token').description('your API tokens, for automation')
-  addTableCommand(token, 'list', 'list API tokens').action(async (options: PrintOptions) => {
-    await showList(options, await unwrap(connect().GET('/api/v1/users/me/tokens')), [
-      { title: 'ID', cellValue: ({ id }) => id },
-      { title: 'NAME', cellValue: ({ name }) => name, isFlexible: true },
-      { title: 'EXPIRES', cellValue: ({ expiresAt }) => expiresAt, format: 'expiry' },
-      { title: 'LAST USED', cellValue: ({ lastUsedAt }) => lastUsedAt, format: 'age' },
-      { title: 'PERMISSIONS', cellValue: ({ permissions }) => permissions, isFlexible: true },
-    ])
+  addTableCommand(token, 'list', 'list API tokens', { listApiTokens: 'plat token list' }).action(
+    async (options: PrintOptions) => {
+      await showList(options, await unwrap(connect().GET('/api/v1/users/me/tokens')), [
+        { title: 'ID', cellValue: ({ id }) => id },
+        { title: 'NAME', cellValue: ({ name }) => name, isFlexible: true },
+        { title: 'EXPIRES', cellValue: ({ expiresAt }) => expiresAt, format: 'expiry' },
+        { title: 'LAST USED', cellValue: ({ lastUsedAt }) => lastUsedAt, format: 'age' },
+        { title: 'PERMISSIONS', cellValue: ({ permissions }) => permissions, isFlexible: true },
+      ])
+    },
+  )
+  addCommand(token, 'create <name>', 'create an API token; prints it once', {
+    createApiToken: [
+      "plat token create 'nightly backup' --permission clusters:read",
+      'PLAT_TOKEN=$(plat token create nightly --permission jobs:write --permission clusters:read)',
+    ],
   })
-  addCommand(token, 'create <name>', 'create an API token; prints it once', [
-    'PLAT_TOKEN=$(plat token create nightly --permission jobs:write --permission clusters:read)',
-  ])
     .option('--permission <name>', 'permission; repeatable (default: all of yours)', collectValues)
     .option(
       '--expires-at <time>',
       'expiry time, such as 2027-01-31T00:00:00Z, or never (default: set by the organisation)',
     )
     .action(create)
-  addCommand(token, 'delete <id>', 'revoke an API token').action(async (id: string, { json }: PrintOptions) => {
+  addCommand(token, 'delete <id>', 'revoke an API token', {
+    deleteApiToken: 'plat token delete tok_01jd8w5k3zr9x2m4c7t6v0b1qa',
+  }).action(async (id: string, { json }: PrintOptions) => {
     await expectNoBody(connect().DELETE('/api/v1/users/me/tokens/{id}', { params: { path: { id } } }))
     await (json ? writeJson({ id, deleted: true }) : say(`${id} revoked.`))
   })

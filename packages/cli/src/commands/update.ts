@@ -17,11 +17,10 @@ interface UpdateOptions extends PrintOptions {
 
 export function addUpdateCommands(program: Command): void {
   const update = program.command('update').description('updates of the platform')
-  addCommand(update, 'check', 'check for updates', ['plat update check']).action(check)
-  addCommand(update, 'apply [version]', 'update the platform to a version (default: the newest) and wait', [
-    'plat update apply',
-    'plat update apply 1.4.0 --yes',
-  ])
+  addCommand(update, 'check', 'check for updates', { checkForUpdate: 'plat update check' }).action(check)
+  addCommand(update, 'apply [version]', 'update the platform to a version (default: the newest) and wait', {
+    applyUpdate: ['plat update apply 1.4.0', 'plat update apply --yes'],
+  })
     .option('--force', 'even if jobs are running')
     .option('--yes', 'skip the confirmation')
     .option('--no-wait', 'return immediately; see plat job get')

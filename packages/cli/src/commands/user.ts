@@ -16,37 +16,45 @@ type Role = Schemas['UserCreation']['roles'][number]
 
 export function addUserCommands(program: Command): void {
   const user = program.command('user').description('users of the organisation')
-  addListCommand(user, 'list', 'list users').action(async ({ limit, all, ...options }: PrintOptions & Extent) =>
-    showList(options, await listUsers(connect(), { limit, ...(all && { all }) }), [
-      { title: 'ID', cellValue: ({ id }) => id, isWide: true },
-      { title: 'USERNAME', cellValue: ({ username }) => username, isFlexible: 'middle' },
-      { title: 'NAME', cellValue: ({ displayName }) => displayName, isFlexible: true, isWide: true },
-      { title: 'EMAIL', cellValue: ({ email }) => email, isFlexible: 'middle' },
-      { title: 'ROLES', cellValue: ({ roles }) => roles, isFlexible: true },
-      {
-        title: 'STATUS',
-        cellValue: ({ suspendedAt }) => (suspendedAt === undefined ? 'Active' : 'Suspended'),
-        format: 'state',
-      },
-      { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
-    ]),
+  addListCommand(user, 'list', 'list users', { listUsers: 'plat user list' }).action(
+    async ({ limit, all, ...options }: PrintOptions & Extent) =>
+      showList(options, await listUsers(connect(), { limit, ...(all && { all }) }), [
+        { title: 'ID', cellValue: ({ id }) => id, isWide: true },
+        { title: 'USERNAME', cellValue: ({ username }) => username, isFlexible: 'middle' },
+        { title: 'NAME', cellValue: ({ displayName }) => displayName, isFlexible: true, isWide: true },
+        { title: 'EMAIL', cellValue: ({ email }) => email, isFlexible: 'middle' },
+        { title: 'ROLES', cellValue: ({ roles }) => roles, isFlexible: true },
+        {
+          title: 'STATUS',
+          cellValue: ({ suspendedAt }) => (suspendedAt === undefined ? 'Active' : 'Suspended'),
+          format: 'state',
+        },
+        { title: 'CREATED', cellValue: ({ createdAt }) => createdAt, format: 'age' },
+      ]),
   )
-  addCommand(user, 'get <user>', 'show a user by name or id').action(async (nameOrId: string, options: PrintOptions) =>
-    showOne(options, await findUser(connect(), nameOrId)),
+  addCommand(user, 'get <user>', 'show a user by name or id', { getUser: 'plat user get ada' }).action(
+    async (nameOrId: string, options: PrintOptions) => showOne(options, await findUser(connect(), nameOrId)),
   )
-  addCommand(user, 'create <username>', 'create a user; prompts for the password', [
-    'plat user create grace --email grace@example.com --role Operator --password-stdin < password.txt',
-  ])
+  addCommand(user, 'create <username>', 'create a user; prompts for the password', {
+    createUser: [
+      'plat user create ada --email ada@example.com --role Operator',
+      'plat user create grace --email grace@example.com --role Operator --password-stdin < password.txt',
+    ],
+  })
     .requiredOption('--email <address>', 'e-mail address')
     .requiredOption('--role <role>', 'role; repeatable', collectValues)
     .option('--organisation <id>', 'create the first user of another organisation')
     .option('--password-stdin', 'read the password from standard input (default: PLAT_NEW_PASSWORD or prompt)')
     .action(create)
-  addCommand(user, 'update <user>', 'change e-mail or roles')
+  addCommand(user, 'update <user>', 'change e-mail or roles', {
+    updateUser: 'plat user update ada --role ClusterAdmin',
+  })
     .option('--email <address>', 'e-mail address')
     .option('--role <role>', 'role, replaces the current ones; repeatable', collectValues)
     .action(update)
-  addCommand(user, 'delete <user>', 'remove a user').option('--yes', 'skip the confirmation').action(remove)
+  addCommand(user, 'delete <user>', 'remove a user', { deleteUser: 'plat user delete ada' })
+    .option('--yes', 'skip the confirmation')
+    .action(remove)
 }
 
 const listUsers = (api: Api, extent: Extent) =>

@@ -2,7 +2,6 @@ import type { RouteConfig } from '@hono/zod-openapi'
 import { type Access, isIdempotent, mayOmitBody } from '../endpoint.ts'
 import type { Route } from '../index.ts'
 import { isPermission } from '../permission.ts'
-import { commands } from './commands.ts'
 import { responsesOf } from './responses.ts'
 
 const accessNotes: Partial<Record<Access, string>> = {
@@ -29,12 +28,14 @@ export const idempotencyKey = {
   schema: { type: 'string' as const, minLength: 1, maxLength: 200, example: '3f0f9c5e-0b6e-4b8e-9d4e-6a8f6b7c1d2e' },
 }
 
-/** Converts an endpoint to a route of the OpenAPI generator. Omits the platform's own fields from the document. */
-export function operationOf({ operationId, endpoint }: Route): RouteConfig {
+/**
+ * Converts an endpoint to a route of the OpenAPI generator. Omits the platform's own fields from the document. `command`
+ * is an example of a `plat` command for the endpoint.
+ */
+export function operationOf({ operationId, endpoint }: Route, command: string | undefined): RouteConfig {
   const { method, path, tags, summary, description, access, request } = endpoint
   const body = request?.body
   const isOptional = mayOmitBody(endpoint)
-  const source = commands[operationId]
   return {
     method,
     path,
@@ -44,7 +45,7 @@ export function operationOf({ operationId, endpoint }: Route): RouteConfig {
     description: [description, noteOf(access)].filter(Boolean).join('\n\n'),
     security: securityOf(access),
     ...(isPermission(access) && { 'x-permission': access }),
-    ...(source !== undefined && { 'x-codeSamples': [{ lang: 'Shell', label: 'plat', source }] }),
+    ...(command !== undefined && { 'x-codeSamples': [{ lang: 'Shell', label: 'plat', source: command }] }),
     ...(isIdempotent(endpoint) && { parameters: [{ $ref: `#/components/parameters/${idempotencyKey.name}` }] }),
     ...(request && { request: isOptional ? { ...request, body: { content: {}, ...body, required: false } } : request }),
     responses: responsesOf(endpoint),
