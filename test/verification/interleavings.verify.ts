@@ -1,5 +1,6 @@
 import { refresh, signOut } from '@platform/core/accounts/session'
 import * as Cluster from '@platform/core/clusters/cluster'
+import { config } from '@platform/core/config'
 import * as keys from '@platform/core/db/keys'
 import { get, query } from '@platform/core/db/table'
 import { advanceBatch } from '@platform/core/jobs/batches/advance'
@@ -7,9 +8,8 @@ import * as Batch from '@platform/core/jobs/batches/batch'
 import { claim } from '@platform/core/jobs/claim'
 import { complete, completeAll } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
-import { recordEnds } from '@platform/core/jobs/end'
+import { recordJobs } from '@platform/core/jobs/recording'
 import { removeCluster } from '@platform/core/jobs/remove-cluster'
-import { recordStarts } from '@platform/core/jobs/start'
 import { complete as completeSetup } from '@platform/core/platform/setup'
 import { enroll } from '@platform/core/relays/enrollment'
 import { heartbeat } from '@platform/core/relays/heartbeat'
@@ -34,6 +34,7 @@ import {
   bootstrapPlatform,
 } from '../support/fixtures.ts'
 import { readTable } from '../support/read-table.ts'
+import { messagesSentBy } from '../core/support/messages.ts'
 import { claimAll } from './support/claims.ts'
 import { interleave } from './support/interleave.ts'
 import { countEvents, readEventNames, isSetUpOnce, newSession, resetPlatform } from './support/platform-state.ts'
@@ -194,7 +195,7 @@ test('jobs whose results share a request start once and end once', () =>
       const tasks: (() => Promise<unknown>)[] = [
         () => completeAll(enrolled.request(), reports),
         () => completeAll(enrolled.request(), reports.toReversed()),
-        () => recordStarts(organisationId, jobIds),
+        () => recordJobs(organisationId, jobIds),
         () => complete(enrolled.request(), first.jobId, first),
         () => Job.cancel(caller, first.jobId),
       ]
@@ -222,13 +223,16 @@ test('the end of a job of a batch is recorded once, and before its cluster is re
         claims.map(({ jobId, leaseId }) => complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))),
       )
     const [endFirst, endSecond] = [end(first, await beat(first)), end(second, await beat(second))]
-    const record = () => recordEnds(organisationId, jobIds)
+    const record = () => recordJobs(organisationId, jobIds)
     await endSecond()
     const remove = () => removeCluster(caller, first.cluster.id)
     const tasks = [endFirst, record, () => beat(first, { running: jobIds.slice(0, 1) }), endFirst, remove, record]
     const codes = ['cluster_has_active_jobs', 'relay_revoked', 'job_not_found']
-    successesOf(await interleave<unknown>(scheduler, tasks.slice(0, count)), ...codes)
-    await record()
+    const messages = await messagesSentBy(config.PLAT_QUEUE_EVENTS, async () =>
+      successesOf(await interleave<unknown>(scheduler, tasks.slice(0, count)), ...codes),
+    )
+    // The first `record` processed the message about the claims.
+    for (const { jobs: ids } of messages) if (ids !== undefined) await recordJobs(organisationId, ids.split(','))
     for (const enrolled of clusters) {
       const [activeCount, waitingCount] = await readJobCounters(caller, enrolled)
       // The cluster may have been removed.

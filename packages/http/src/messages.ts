@@ -4,14 +4,12 @@ import * as z from 'zod'
 export const JobMessage = z.object({ organisationId: z.string().min(1), jobId: z.string().min(1) })
 
 /**
- * A request to check the clusters of an organisation for missing heartbeats, to record the start of claimed jobs
- * (`started`: ids separated by commas) or the end of jobs of batches (`ended`), or to process the pending outbox records
- * of the organisation.
+ * A request to check the clusters of an organisation for missing heartbeats, to record the starts and ends of jobs
+ * (`jobs`: ids separated by commas), or to process the pending outbox records of the organisation.
  */
 export const EventsMessage = z.union([
   z.object({ organisationId: z.string().min(1), sweep: z.literal('clusters') }),
-  z.object({ organisationId: z.string().min(1), started: z.string().min(1) }),
-  z.object({ organisationId: z.string().min(1), ended: z.string().min(1) }),
+  z.object({ organisationId: z.string().min(1), jobs: z.string().min(1) }),
   z.object({ organisationId: z.string().min(1) }),
 ])
 

@@ -49,12 +49,10 @@ const sweepPauseMs = 70_000
 const checksPerSweep = 5
 /** After these heartbeats, the list of recent tokens in the cluster record no longer grows. */
 const warmUpHeartbeats = 20
-/** Longer than the delay of messages about claims. */
-const startDelayMs = 2500
+/** Longer than the delay of messages about claimed and ended jobs. */
+const recordingDelayMs = 1500
 /** Longer than the delay of messages that changes share. */
 const sharedDelayMs = 1500
-/** Longer than the delay of messages about ended jobs of batches. */
-const endDelayMs = 1500
 /** Sweeps that finish the work of the setup. */
 const warmUpSweeps = 8
 
@@ -155,14 +153,14 @@ export async function recordJobs(recorder: Recorder, { accessToken }: Tenant): P
   return relays
 }
 
-/** Records jobs that run for more than two seconds, and jobs whose results share a request. */
+/** Records jobs that run for more than a second, and jobs whose results share a request. */
 export async function recordLongJobs(
   recorder: Recorder,
   { accessToken }: Tenant,
   relays: readonly BenchRelay[],
 ): Promise<void> {
-  const runLongBatch = () => runBatch(recorder, accessToken, relays, startDelayMs)
-  await recorder.measure('a job of a batch, longer than two seconds', runLongBatch, relays.length)
+  const runLongBatch = () => runBatch(recorder, accessToken, relays, recordingDelayMs)
+  await recorder.measure('a job of a batch, longer than a second', runLongBatch, relays.length)
   const [relay] = relays
   if (relay !== undefined) await runTogether(recorder, accessToken, relay)
 }
@@ -225,7 +223,7 @@ async function runBatch(
     await recorder.deliverMessages()
   }
   for (const job of runningJobs) await complete(recorder, job)
-  for (const delayMs of [endDelayMs, sharedDelayMs]) {
+  for (const delayMs of [recordingDelayMs, sharedDelayMs]) {
     await delay(delayMs)
     await recorder.deliverMessages()
   }

@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { Completion } from '@platform/contract/relay'
 import * as Job from '@platform/core/jobs/job'
 import { complete } from '@platform/core/jobs/complete'
 import { append, readBytes } from '@platform/core/jobs/output'
-import { recordStarts } from '@platform/core/jobs/start'
+import { recordJobs } from '@platform/core/jobs/recording'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { bootstrapPlatform, callerWithCluster, expectError } from '../../support/fixtures.ts'
@@ -105,14 +106,14 @@ test('an end records the start, unless the message about the claim or a renewed 
   const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
   const { claims, ids } = await beat('key-0001')
   expect(await readPendingEvents(caller, 'job.started')).toEqual([])
-  await recordStarts(caller.organisationId, jobIds.slice(0, 1))
-  await recordStarts(caller.organisationId, jobIds.slice(0, 1))
+  await recordJobs(caller.organisationId, jobIds.slice(0, 1))
+  await recordJobs(caller.organisationId, jobIds.slice(0, 1))
   advanceClock(151_000)
   await beat('key-0002', { running: jobIds.slice(1, 2) })
   expect((await readPendingEvents(caller, 'job.started')).map(({ subject }) => subject)).toEqual(jobIds.slice(0, 2))
   for (const { jobId, leaseId } of claims)
     await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
-  await recordStarts(caller.organisationId, jobIds)
+  await recordJobs(caller.organisationId, jobIds)
   const startEvents = await readPendingEvents(caller, 'job.started')
   expect(startEvents.map(({ subject }) => subject).toSorted()).toEqual(ids.toSorted())
 })
@@ -120,7 +121,7 @@ test('an end records the start, unless the message about the claim or a renewed 
 test('starts that are recorded at the same time share a transaction, unless a job ends in between', async () => {
   const { caller, enrolled, jobIds, beat } = await waitingJobs(5)
   const { claims } = await beat('key-0001', { freeSlots: 5 })
-  const recordEach = (ids: readonly string[]) => Promise.all(ids.map((id) => recordStarts(caller.organisationId, [id])))
+  const recordEach = (ids: readonly string[]) => Promise.all(ids.map((id) => recordJobs(caller.organisationId, [id])))
   const { usage } = await measureUsage(() => recordEach(jobIds.slice(0, 2)))
   expect(usage.calls.filter((command) => command.startsWith('TransactWrite')).length).toBe(1)
   const { jobId, leaseId } = claims[2] ?? { jobId: '', leaseId: '' }
@@ -134,6 +135,16 @@ test('claims no job for a relay that does not know the statement key, nor more t
   const { jobIds, beat } = await waitingJobs(6, { script: 'x'.repeat(262_000) })
   expect(await beat('key-0001', { statementKey: 'unknown' })).toMatchObject({ ids: [], jobs: [], moreJobs: true })
   expect(await beat('key-0001', { freeSlots: 10 })).toMatchObject({ ids: jobIds.slice(0, 4), moreJobs: true })
+})
+
+const randomText = () => randomBytes(700).toString('base64')
+
+test('returns each job with its own payload, whether its record contains it or not', async () => {
+  const { caller, enrolled, beat } = await waitingJobs(0)
+  const scripts = [randomText(), 'true', randomText()]
+  for (const script of scripts) await dispatchedJob(caller, enrolled, { script })
+  const { claims } = await beat('key-0001')
+  expect(claims.map(({ payload }) => payload['script'])).toEqual(scripts)
 })
 
 const nodeOf = ({ enrolled }: Awaited<ReturnType<typeof waitingJobs>>) => enrolled.relay.nodes[0]!.id

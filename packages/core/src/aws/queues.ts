@@ -18,7 +18,8 @@ const coalescingDelaySeconds = 2
 /** Delay of the message that changes share above `immediateMessagesPerSecond`. */
 const sharedDelaySeconds = 1
 
-const endDelaySeconds = 1
+/** Most jobs end within this time after their claim. */
+const recordingDelaySeconds = 1
 
 export interface JobReference {
   organisationId: string
@@ -114,16 +115,12 @@ export const enqueueProjections = projectionSender(0)
 /** Another change usually follows within the delay, and one run then projects both. */
 export const enqueueProjectionsSoon = projectionSender(coalescingDelaySeconds)
 
-/** Enqueues claimed jobs. After a short delay, the consumer records the start of each job that still runs. */
-export const enqueueStarts = (organisationId: string, jobIds: readonly string[]): Promise<void> =>
-  enqueue(config.PLAT_QUEUE_EVENTS, { organisationId, started: jobIds.join(',') }, coalescingDelaySeconds)
-
 /**
- * Enqueues ended jobs of batches. The delay lets the consumer record several ends in one transaction (`jobs/end.ts`).
- * Returns whether the message was sent.
+ * Enqueues jobs that were claimed or have ended. The delay lets the consumer record the start and the end of a short job
+ * together, and several jobs in one transaction (`jobs/recording.ts`). Returns whether the message was sent.
  */
-export const enqueueEnds = (organisationId: string, jobIds: readonly string[]): Promise<boolean> =>
-  trySend(config.PLAT_QUEUE_EVENTS, { organisationId, ended: jobIds.join(',') }, endDelaySeconds)
+export const enqueueRecording = (organisationId: string, jobIds: readonly string[]): Promise<boolean> =>
+  trySend(config.PLAT_QUEUE_EVENTS, { organisationId, jobs: jobIds.join(',') }, recordingDelaySeconds)
 
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)

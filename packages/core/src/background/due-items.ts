@@ -17,7 +17,7 @@ import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { enforceDeadline, enforceDeadlines } from '../jobs/deadlines.ts'
-import { enqueueAllEnds, isLate, unrecordedEnds } from '../jobs/end.ts'
+import { isLate, recordSoon, unrecordedEnds } from '../jobs/recording.ts'
 import { isTerminal, parseJob } from '../jobs/record.ts'
 import { log } from '../log.ts'
 import { requeueIfStalled } from '../operations/operation.ts'
@@ -302,7 +302,13 @@ async function checkBatch(batch: BatchRecord): Promise<void> {
   // The records of open jobs always exist; those of ended jobs may have been removed.
   const openCount = batch.submittedCount - batch.expanded + jobs.filter((job) => !isTerminal(job)).length
   const areAllCounted = countEnded(batch) + openCount >= batch.submittedCount
-  if (!areAllCounted) await enqueueAllEnds(organisationId, await unrecordedEnds(organisationId, jobs.filter(isLate)))
+  if (!areAllCounted) {
+    const lateJobs = await unrecordedEnds(organisationId, jobs.filter(isLate))
+    await recordSoon(
+      organisationId,
+      lateJobs.map((job) => job.id),
+    )
+  }
   const isRetryNeeded = isAdvancing || !areAllCounted
   const change = { set: keys.dueIndexKeys(id, isRetryNeeded ? Math.min(checkMs, retryMs) : checkMs) }
   await transact([patch(keys.batch(organisationId, id), change, { finishedAtMs: { absent: true } })])

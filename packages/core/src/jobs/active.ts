@@ -22,7 +22,7 @@ const organisationsPerRead = 50
 
 /**
  * Includes operations. Checks only organisations with queued or running jobs in their totals, which may count a running
- * job as queued (see `start.ts`), and organisations with recent changes, which the totals may not contain yet.
+ * job as queued (see `recording.ts`), and organisations with recent changes, which the totals may not contain yet.
  */
 export async function isAnyJobRunning(limit = organisationLimit): Promise<boolean> {
   let after: Item | undefined

@@ -1,5 +1,4 @@
 import type { Claim, ClaimRequest, Heartbeat, HeartbeatResponse } from '@platform/contract/relay'
-import { enqueueStarts } from '../aws/queues.ts'
 import type { RelayCaller } from '../caller.ts'
 import { iso, isWithin, now, nowSeconds } from '../clock.ts'
 import { runningSinceMs } from '../clusters/downtime.ts'
@@ -13,9 +12,8 @@ import { platformError, validationFailedError } from '../error.ts'
 import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { minRereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
-import { canRecordLater, enqueueAllEnds, isLate, listedBatchJobsOf } from './end.ts'
 import { inboxExitChange, leaveInbox, listedIn, waitingUnlisted } from './inbox.ts'
-import { recordStart } from './start.ts'
+import { canRecordLater, isLate, listedBatchJobsOf, recordSoon, recordStart } from './recording.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 const longestIntervalSeconds = Math.max(config.PLAT_HEARTBEAT_INTERVAL_SECONDS, config.PLAT_CHANNEL_HEARTBEAT_SECONDS)
@@ -131,7 +129,7 @@ export async function claim(
     orThrow(patch(keys.cluster(organisationId, clusterId), inboxExitChange([job]), isCurrentRelay), 'relay_revoked'),
     ...leaveInbox(job),
   ])
-  await enqueueStarts(organisationId, [jobId])
+  await recordSoon(organisationId, [jobId])
   return claimResponse(start.runningJob, start.leaseId, payload, statementKey)
 }
 
@@ -180,6 +178,8 @@ export async function claimWaiting(
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
   const listedJobs = await readListed(caller, cluster)
   const repeatedJobs = listedJobs.flatMap((each) => startedJobsOf(each, caller, claimKey))
+  // The process may have stopped before it sent the message.
+  await recordSoon(caller.organisationId, repeatedJobs.map(idOf))
   const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
   const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
   const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
@@ -201,8 +201,7 @@ export async function claimWaiting(
   // Jobs or the relay of the cluster changed in between. The next heartbeat reads the inbox again.
   if (startedJobs === 'conflict') return { claims: [], moreJobs: true }
   await failpoint('claim.written')
-  const jobIds = startedJobs.map(({ runningJob }) => runningJob.id)
-  if (jobIds.length > 0) await enqueueStarts(caller.organisationId, jobIds)
+  await recordSoon(caller.organisationId, startedJobs.map(idOf))
   const claims = await responsesTo([...repeatedJobs, ...startedJobs], statementKey)
   // If no job was claimable, for example because all have expired, another heartbeat would not find one either.
   const hasClaimed = startedJobs.length > 0 || claimableJobs.length > 0
@@ -211,6 +210,8 @@ export async function claimWaiting(
 
 type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
+
+const idOf = ({ runningJob }: Started): string => runningJob.id
 
 /** A relay with a control channel might send its next heartbeat only minutes later. */
 async function retryOnce(start: () => Promise<Started[] | 'conflict'>): Promise<Started[] | 'conflict'> {
@@ -223,7 +224,10 @@ async function readListed(caller: RelayCaller, cluster: ClusterRecord): Promise<
   const listedJobs = await jobsWithPayload(caller, listedIn(cluster))
   const jobs = listedJobs.map(({ job }) => job)
   const lateJobs = jobs.filter((job) => canRecordLater(job, cluster.listedBatchJobs) && isLate(job))
-  await enqueueAllEnds(caller.organisationId, lateJobs)
+  await recordSoon(
+    caller.organisationId,
+    lateJobs.map(({ id }) => id),
+  )
   return listedJobs
 }
 
@@ -279,15 +283,13 @@ function startedJobsOf({ job, payload }: Waiting, { relayId }: RelayCaller, clai
 }
 
 async function jobsWithPayload({ organisationId }: RelayCaller, jobIds: readonly string[]) {
-  if (jobIds.length === 0) return []
-  const items = await getMany([
-    ...jobIds.map((id) => keys.job(organisationId, id)),
-    ...jobIds.map((id) => keys.payload(organisationId, id)),
-  ])
-  return jobIds.flatMap((_, index) => {
-    const job = parseRelayed(items[index])
-    const payload = job && payloadText(job, items[jobIds.length + index])
-    return job === undefined || payload === undefined ? [] : [{ job, payload }]
+  const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
+  const jobs = items.map(parseRelayed).filter((job) => job !== undefined)
+  const separateIds = jobs.filter(({ payload }) => payload === undefined).map(({ id }) => id)
+  const payloadItems = await getMany(separateIds.map((id) => keys.payload(organisationId, id)))
+  return jobs.flatMap((job) => {
+    const payload = payloadText(job, payloadItems[separateIds.indexOf(job.id)])
+    return payload === undefined ? [] : [{ job, payload }]
   })
 }
 

@@ -18,10 +18,9 @@ import { sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { checkLease, findOwnJobAndList, findOwnJobs, holdsLease } from './claim.ts'
-import { canRecordLater, recordSoon } from './end.ts'
 import { deleteMiddle, endOf as endOfChunks, outputFieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
-import { effectsOfStart } from './start.ts'
+import { canRecordLater, effectsOfStart, recordSoon } from './recording.ts'
 import { exitCodeOf, resultOf } from './result.ts'
 
 const maxAttempts = 4
@@ -129,7 +128,9 @@ async function storeEnd(finish: PreparedFinish): Promise<boolean> {
   if (!isStored) return false
   await failpoint('end.written')
   await deleteMiddles([finish])
-  await recordSoon(finish.job)
+  const { organisationId, id, isStartPending } = finish.job
+  // Otherwise, the message about the claim has not been processed yet.
+  if (!isStartPending) await recordSoon(organisationId, [id])
   return true
 }
 
@@ -188,7 +189,7 @@ const endWrite = ({ job, fields }: Finish) => ({
   } as const,
 })
 
-/** Also removes `isStartPending`, which `recordEnds` needs if it records the end later. */
+/** Also removes `isStartPending`, which `recordJobs` needs if it records the end later. */
 function recordedEndWrite(finish: Finish): WriteItem {
   const { key, change, condition } = endWrite(finish)
   return patch(key, { ...change, remove: [...change.remove, 'isStartPending'] }, condition)
@@ -213,7 +214,7 @@ async function respondToRepeat(
   listedBatchJobIds: ReadonlySet<string>,
 ): Promise<CompletionResponse> {
   // The process may have stopped before it sent the message.
-  if (canRecordLater(job, listedBatchJobIds)) await recordSoon(job)
+  if (canRecordLater(job, listedBatchJobIds)) await recordSoon(job.organisationId, [job.id])
   if (job.completion === hashOf(report) && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }

@@ -45,7 +45,7 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** Set until the start of the job is recorded in the outbox; remains set if `end.ts` records it. */
+  /** Set until the start of the job is recorded in the outbox; remains set if the end of the job is recorded with it. */
   isStartPending: z.literal(true).optional(),
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),

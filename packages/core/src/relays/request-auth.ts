@@ -40,7 +40,8 @@ async function identityOf(relayId: string, isFresh: boolean): Promise<Identity |
   if (!isId('relay', relayId)) return undefined
   const cachedIdentity = isFresh ? undefined : identities.get(relayId)
   if (cachedIdentity !== undefined) return cachedIdentity
-  const item = await get(keys.relay(relayId))
+  const staleItem = isFresh ? undefined : await get(keys.relay(relayId), { mayBeStale: true })
+  const item = staleItem ?? (await get(keys.relay(relayId)))
   if (item === undefined) return undefined
   const { publicKey, organisationId, clusterId } = RelayRecord.parse(item)
   const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x: publicKey } })

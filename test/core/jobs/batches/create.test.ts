@@ -16,7 +16,7 @@ import { complete } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { readOutput } from '@platform/core/jobs/output'
-import { recordStarts } from '@platform/core/jobs/start'
+import { recordJobs } from '@platform/core/jobs/recording'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
 import {
@@ -232,7 +232,7 @@ test('a late projection of a start does not finish the batch again', async () =>
   await runProjections(caller)
   for (const id of jobIds) {
     const { leaseId } = await claim(enrolled.request(), id, undefined)
-    await recordStarts(caller.organisationId, [id])
+    await recordJobs(caller.organisationId, [id])
     await complete(enrolled.request(), id, completionReport(enrolled, leaseId))
   }
 

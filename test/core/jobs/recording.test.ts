@@ -7,9 +7,8 @@ import { batchPut, update } from '@platform/core/db/table'
 import { now } from '@platform/core/clock'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { complete } from '@platform/core/jobs/complete'
-import { recordEnds } from '@platform/core/jobs/end'
+import { recordJobs } from '@platform/core/jobs/recording'
 import { claim } from '@platform/core/jobs/claim'
-import { recordStarts } from '@platform/core/jobs/start'
 import * as Job from '@platform/core/jobs/job'
 import { removeCluster } from '@platform/core/jobs/remove-cluster'
 import { heartbeat } from '@platform/core/relays/heartbeat'
@@ -18,6 +17,7 @@ import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, enrolledCluster, expectError, newCaller } from '../../support/fixtures.ts'
 import { jobsForClusters, readClusterCounters, runProjections, submitAndExpand } from '../support/batches.ts'
 import { completionReport, type EnrolledCluster } from '../support/jobs.ts'
+import { runBefore } from '../support/interleaving.ts'
 import { messagesSentBy } from '../support/messages.ts'
 import { drainOutbox, readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
@@ -52,27 +52,33 @@ async function runningBatch(clusterCount: number, settings: object = {}) {
       caller,
       clusters.map(({ cluster }) => cluster.id),
     )
-  const record = (ids = jobIds) => recordEnds(caller.organisationId, ids)
+  const record = (ids = jobIds) => recordJobs(caller.organisationId, ids)
   /** Returns the ids of the batch's jobs whose ends the check of the batch enqueues. */
   const check = async () => {
     await update(keys.batch(caller.organisationId, batchId), { set: keys.dueIndexKeys(batchId, now()) })
-    return (await endsEnqueuedBy(sweep)).filter((id) => jobIds.includes(id)).toSorted()
+    return (await jobsEnqueuedBy(sweep)).filter((id) => jobIds.includes(id)).toSorted()
   }
   return { caller, clusters, batchId, jobIds, end, counters, record, check }
 }
 
-const endedIn = (messages: readonly { ended?: string }[]) => messages.flatMap(({ ended = '' }) => ended.split(','))
-/** Returns the ids of the jobs whose ends the work enqueues. */
-const endsEnqueuedBy = async (work: () => Promise<unknown>) =>
-  endedIn((await messagesSentBy(config.PLAT_QUEUE_EVENTS, work)).filter(({ ended }) => ended !== undefined))
+/** Returns the ids of the jobs that the work enqueues. */
+const jobsEnqueuedBy = async (work: () => Promise<unknown>) =>
+  (await messagesSentBy(config.PLAT_QUEUE_EVENTS, work)).flatMap(({ jobs }) => jobs?.split(',') ?? [])
+
+async function withoutQueues(work: () => Promise<unknown>): Promise<void> {
+  const send = vi.spyOn(SQSClient.prototype, 'send').mockRejectedValue(new Error('The queue is unavailable.'))
+  try {
+    await work()
+  } finally {
+    send.mockRestore()
+  }
+}
 
 test('the end of a job of a batch writes only the job, and the ends of several jobs are recorded together and once', async () => {
   const { caller, batchId, jobIds, end, counters, record } = await runningBatch(3)
   const { usage } = await measureUsage(() => end(0))
-  expect(usage.calls).toEqual(['BatchGetItem', 'UpdateItem', 'SendMessage'])
-  expect(await endsEnqueuedBy(() => Promise.all([end(1), end(2)]))).toEqual(
-    expect.arrayContaining([jobIds[1], jobIds[2]]),
-  )
+  expect(usage.calls).toEqual(['BatchGetItem', 'UpdateItem'])
+  await Promise.all([end(1), end(2)])
   expect((await Job.read(caller, jobIds[0]!)).status).toBe('Completed')
   expect(await counters()).toEqual([1, 2, 3].map(() => [1, 1, 1]))
   expect(await readPendingRecords(caller.organisationId)).toEqual([])
@@ -100,7 +106,8 @@ test('records the other ends together if one of them is recorded already or has 
     [1, 1, 1],
   ])
   expect(await readPendingEvents(caller, 'job.completed')).toHaveLength(3)
-  expect(await readPendingRecords(caller.organisationId)).toHaveLength(2)
+  // The first end, the start of the job that still runs, and the other ends.
+  expect(await readPendingRecords(caller.organisationId)).toHaveLength(3)
 })
 
 test('the end of a failed job, and of a job of a batch with `maxConcurrency`, is recorded in the same transaction', async () => {
@@ -116,24 +123,49 @@ test('the end of a failed job, and of a job of a batch with `maxConcurrency`, is
   expect(await limited.counters()).toEqual([[0, 0, 1]])
 })
 
-test('a start that was recorded before the end is not recorded again', async () => {
-  const { caller, jobIds, end, record } = await runningBatch(1)
-  await recordStarts(caller.organisationId, jobIds)
-  await end(0)
+test('a claim enqueues its job, and the end enqueues it again if the start was recorded in between', async () => {
+  const caller = await newCaller()
+  const enrolled = await enrolledCluster(caller)
+  const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
+  const report = { ...enrolled.heartbeat, claimKey: 'claim-key-0000' }
+  const claimOnce = async () => void ({ claims } = await heartbeat(enrolled.request(), report))
+  let claims: Awaited<ReturnType<typeof heartbeat>>['claims']
+  expect(await jobsEnqueuedBy(claimOnce)).toEqual(jobIds)
+  // The platform may have stopped before it sent the message.
+  expect(await jobsEnqueuedBy(claimOnce)).toEqual(jobIds)
+  await recordJobs(caller.organisationId, jobIds)
+  const completion = completionReport(enrolled, claims?.[0]?.leaseId ?? '')
+  expect(await jobsEnqueuedBy(() => complete(enrolled.request(), jobIds[0]!, completion))).toEqual(jobIds)
+  await recordJobs(caller.organisationId, jobIds)
+  const names = (await readPendingEvents(caller))
+    .map(({ name }) => name)
+    .filter((name) => /^job\.(started|completed)$/.test(name))
+  expect(names).toEqual(['job.started', 'job.completed'])
+})
+
+test('records the end of a job that ends while its start is being recorded', async () => {
+  const { caller, jobIds, end, record, counters } = await runningBatch(2)
+  runBefore(/^TransactWrite/, () => end(0))
   await record()
-  expect((await readPendingEvents(caller)).map(({ name }) => name)).toEqual(['job.started', 'job.completed'])
+  expect(await counters()).toEqual([
+    [0, 0, 1],
+    [1, 1, 1],
+  ])
+  const startEvents = await readPendingEvents(caller, 'job.started')
+  expect(startEvents.map(({ subject }) => subject).toSorted()).toEqual(jobIds)
+  expect(await readPendingEvents(caller, 'job.completed')).toHaveLength(1)
 })
 
 test('a repeated report, a later heartbeat and the check of the batch enqueue an end that is not recorded', async () => {
   const { clusters, jobIds, end, record, counters, check } = await runningBatch(2)
   await Promise.all([end(0), end(1)])
-  expect(await endsEnqueuedBy(() => end(0))).toEqual([jobIds[0]])
-  const beat = () => endsEnqueuedBy(() => claimAll(clusters[0]!))
+  expect(await jobsEnqueuedBy(() => end(0))).toEqual([jobIds[0]])
+  const beat = () => jobsEnqueuedBy(() => claimAll(clusters[0]!))
   expect([await beat(), await check()]).toEqual([[], []])
   advanceClock(31_000)
   expect([await beat(), await check()]).toEqual([[jobIds[0]], jobIds])
   await record()
-  expect([await endsEnqueuedBy(() => end(0)), await beat(), await check()]).toEqual([[], [], []])
+  expect([await jobsEnqueuedBy(() => end(0)), await beat(), await check()]).toEqual([[], [], []])
   expect(await counters()).toEqual([
     [0, 0, 1],
     [0, 0, 1],
@@ -187,18 +219,19 @@ test('a heartbeat without a claim key offers waiting jobs only, and enqueues an 
   const beat = async () => {
     offered = (await heartbeat(enrolled.request(), { ...enrolled.heartbeat, freeSlots: 1 })).jobs
   }
-  expect([await endsEnqueuedBy(beat), offered]).toEqual([jobIds, [nextId]])
+  expect([await jobsEnqueuedBy(beat), offered]).toEqual([jobIds, [nextId]])
 })
 
-test('records an end at once if the queue is unavailable', async () => {
-  const { end, counters } = await runningBatch(1)
-  const send = vi.spyOn(SQSClient.prototype, 'send').mockRejectedValue(new Error('The queue is unavailable.'))
-  try {
-    await end(0)
-  } finally {
-    send.mockRestore()
-  }
-  expect(await counters()).toEqual([[0, 0, 1]])
+test('records a start and an end at once if the queue is unavailable', async () => {
+  const caller = await newCaller()
+  const enrolled = await enrolledCluster(caller)
+  const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
+  await withoutQueues(async () => {
+    const [job] = await claimAll(enrolled)
+    expect(await readPendingEvents(caller, 'job.started')).toHaveLength(1)
+    await complete(enrolled.request(), jobIds[0]!, completionReport(enrolled, job!.leaseId))
+  })
+  expect(await readClusterCounters(caller, [enrolled.cluster.id])).toEqual([[0, 0, 1]])
 })
 
 test('a cluster can be removed if its jobs have ended, even if the ends are not recorded', async () => {

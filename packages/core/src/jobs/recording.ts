@@ -1,0 +1,159 @@
+import { enqueueRecording } from '../aws/queues.ts'
+import { system } from '../caller.ts'
+import { isWithin } from '../clock.ts'
+import { addEnded, counterWrites } from '../clusters/counters.ts'
+import * as keys from '../db/keys.ts'
+import { getMany, type Item, patch } from '../db/table.ts'
+import { isTransient } from '../error.ts'
+import { chunk, coalesced } from '../lib/async.ts'
+import { commit } from '../outbox/commit.ts'
+import { type Effects, transitionOf } from '../outbox/record.ts'
+import { effectsOfFinish, jobEventData, type JobRecord, parseRelayed } from './record.ts'
+
+/**
+ * A claim, and the success of a listed job of a batch that is reported in a request of its own, write only the record
+ * of the job. The claim also sends a message with a short delay. Its consumer records the starts of the jobs that still
+ * run, and the starts and ends of those that have ended. It records several jobs in one transaction, which stores their
+ * events in one outbox record. An end also counts the job, and removes it from the list of its cluster. The transaction
+ * fails if the job is not in the list, so each end is recorded once.
+ *
+ * A start that is still pending when a job ends means that the message about the claim records the end too. Otherwise,
+ * the end sends a message of its own. If a message is lost, the first renewal of the lease records the start, and a
+ * heartbeat of the cluster or the check of the batch sends another message about the end.
+ */
+
+/** A record of 30 jobs has up to 60 events, the limit of a run of the projections. */
+const maxJobsPerRecord = 30
+/** An end that is not recorded after this time is enqueued again. */
+const retryMs = 30_000
+
+/**
+ * Records the starts and ends of the jobs, except those that are recorded already. Concurrent calls for one
+ * organisation share transactions.
+ */
+export const recordJobs = coalesced(recordAll, isTransient)
+
+/** Sends the message whose consumer records the jobs. If the queue does not accept it, records them at once. */
+export async function recordSoon(organisationId: string, jobIds: readonly string[]): Promise<void> {
+  for (const part of chunk(jobIds, maxJobsPerRecord)) {
+    if (!(await enqueueRecording(organisationId, part))) await recordJobs(organisationId, part)
+  }
+}
+
+async function recordAll(organisationId: string, jobIds: readonly string[]): Promise<void> {
+  const jobs = await readJobs(organisationId, jobIds)
+  const changedIds = await recordStarts(organisationId, jobs.filter(needsStartRecord))
+  // The jobs that have ended in between need no other message, because their starts were pending.
+  const changedJobs = changedIds.length === 0 ? [] : await readJobs(organisationId, changedIds)
+  await recordEnds(organisationId, [...jobs, ...changedJobs].filter(isCompleted))
+}
+
+async function readJobs(organisationId: string, jobIds: readonly string[]): Promise<JobRecord[]> {
+  const items = await getMany(jobIds.map((id) => keys.job(organisationId, id)))
+  return items.map(parseRelayed).filter((job) => job !== undefined)
+}
+
+type StartedJob = Pick<JobRecord, 'isStartPending' | 'startedAtMs' | 'relayId'> & Parameters<typeof jobEventData>[0]
+
+/**
+ * Returns no effects if the start is already recorded. Callers must remove `isStartPending` in the same transaction, or
+ * ensure in another way that they record the start once.
+ */
+export function effectsOfStart(job: StartedJob) {
+  if (!job.isStartPending) return { events: [], transitions: [] }
+  const data = { ...jobEventData(job), relayId: job.relayId ?? '' }
+  return {
+    events: [{ name: 'job.started' as const, subject: job.id, data, atMs: job.startedAtMs, actor: relayActor(job) }],
+    transitions: [transitionOf(job, 'Queued', 'Running')],
+  }
+}
+
+const relayActor = ({ relayId = '' }: Pick<JobRecord, 'relayId'>) => ({ kind: 'relay' as const, id: relayId })
+
+/** Has no effect if the start is recorded concurrently, or if the job has ended. */
+export async function recordStart(job: JobRecord): Promise<void> {
+  if (needsStartRecord(job)) await commitStarts(job.organisationId, [job])
+}
+
+const needsStartRecord = ({ status, isStartPending }: JobRecord): boolean =>
+  status === 'Running' && isStartPending === true
+
+/** Returns the ids of the jobs that were changed concurrently, for example because they have ended. */
+async function recordStarts(organisationId: string, jobs: readonly JobRecord[]): Promise<string[]> {
+  const changedIds: string[] = []
+  for (const part of chunk(jobs, maxJobsPerRecord)) {
+    if (await commitStarts(organisationId, part)) continue
+    for (const job of part) {
+      if (part.length === 1 || !(await commitStarts(organisationId, [job]))) changedIds.push(job.id)
+    }
+  }
+  return changedIds
+}
+
+/** Records the starts of all jobs or of none. Returns false if a job was changed concurrently. */
+async function commitStarts(organisationId: string, jobs: readonly JobRecord[]): Promise<boolean> {
+  const effects = jobs.map(effectsOfStart)
+  const failure = await commit(system(organisationId), {
+    writes: jobs.map(({ id, leaseId }) => {
+      const isPending = { status: { is: 'Running' }, leaseId: { is: leaseId }, isStartPending: { is: true } } as const
+      return patch(keys.job(organisationId, id), { remove: ['isStartPending'] }, isPending)
+    }),
+    events: effects.flatMap(({ events }) => events),
+    transitions: effects.flatMap(({ transitions }) => transitions),
+  })
+  return failure === undefined
+}
+
+type Job = Pick<JobRecord, 'id' | 'status'>
+
+const isCompleted = ({ status }: Job): boolean => status === 'Completed'
+
+/** `listedBatchJobIds` are the listed jobs of batches of the job's cluster. */
+export const canRecordLater = (job: Job, listedBatchJobIds: ReadonlySet<string>): boolean =>
+  isCompleted(job) && listedBatchJobIds.has(job.id)
+
+async function recordEnds(organisationId: string, jobs: readonly JobRecord[]): Promise<void> {
+  for (const part of chunk(jobs, maxJobsPerRecord)) {
+    if (await commitEnds(organisationId, part)) continue
+    const rest = await unrecordedEnds(organisationId, part)
+    if (rest.length === 0 || (await commitEnds(organisationId, rest))) continue
+    for (const job of rest) await commitEnds(organisationId, [job])
+  }
+}
+
+/** Returns those of the jobs whose ends are not recorded. */
+export async function unrecordedEnds(organisationId: string, jobs: readonly JobRecord[]): Promise<JobRecord[]> {
+  const clusterIds = new Set(jobs.filter(isCompleted).map(({ clusterId }) => clusterId))
+  const clusters = await getMany([...clusterIds].map((id) => keys.cluster(organisationId, id)))
+  const listedBatchJobIds = new Set(clusters.flatMap((item) => [...listedBatchJobsOf(item)]))
+  return jobs.filter((job) => canRecordLater(job, listedBatchJobIds))
+}
+
+/** Records the ends of all jobs or of none. Returns false if the end of one of them is recorded already. */
+async function commitEnds(organisationId: string, jobs: readonly JobRecord[]): Promise<boolean> {
+  const changes = jobs.map(({ id, clusterId, status }) => {
+    return { clusterId, add: { activeJobs: -1, ...addEnded(status) }, removeFromList: id }
+  })
+  const effects: Effects[] = jobs.flatMap((job) => [effectsOfStart(job), effectsOfEnd(job)])
+  const failure = await commit(system(organisationId), {
+    writes: counterWrites(organisationId, changes).map(({ write }) => write),
+    events: effects.flatMap(({ events = [] }) => events),
+    transitions: effects.flatMap(({ transitions = [] }) => transitions),
+  })
+  return failure === undefined
+}
+
+function effectsOfEnd(job: JobRecord): Effects {
+  const { exitCode = null, completedAtMs: atMs } = job
+  const { events, transitions } = effectsOfFinish({ ...job, status: 'Running' }, { status: 'Completed', exitCode })
+  return { events: events.map((event) => ({ ...event, atMs, actor: relayActor(job) })), transitions }
+}
+
+/** Whether the end should be recorded by now, so that a repeated message is unlikely to be a duplicate. */
+export const isLate = ({ completedAtMs = 0 }: JobRecord): boolean => !isWithin(completedAtMs, retryMs)
+
+/** Returns the listed jobs of batches of a cluster. */
+export const listedBatchJobsOf = (cluster: Item | undefined): ReadonlySet<string> => {
+  const ids = cluster?.['listedBatchJobs']
+  return ids instanceof Set ? ids : new Set()
+}
