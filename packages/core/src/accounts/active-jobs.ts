@@ -162,10 +162,8 @@ export const activeJobsProjection: Projection = {
   countedWrites: (_, records) => {
     const endedJobs = records
       .flatMap(({ transitions }) => transitions)
-      // Operations have no cluster and do not count. A job whose creation failed does: it was counted with its batch.
-      .filter(
-        ({ clusterId, from, to }) => clusterId !== undefined && !isEnded(from) && (to === undefined || isEnded(to)),
-      )
+      // Operations do not count. A job whose creation failed does: it was counted with its batch.
+      .filter(({ isOperation, from, to }) => !isOperation && !isEnded(from) && (to === undefined || isEnded(to)))
     return endedJobs.length === 0 ? {} : { add: { activeEnded: endedJobs.length } }
   },
 }

@@ -19,8 +19,8 @@ import { failpoint } from '../lib/failpoint.ts'
 import { commit } from '../outbox/commit.ts'
 import { checkLease, findOwnJobAndList, findOwnJobs, holdsLease } from './claim.ts'
 import { deleteMiddle, endOf as endOfChunks, outputFieldsAfter, lastChunks, outputWrites } from './output.ts'
-import { isTerminal, type JobEnd, type JobRecord, effectsOfFinish } from './record.ts'
-import { canRecordLater, effectsOfStart, recordSoon } from './recording.ts'
+import { isTerminal, type JobRecord } from './record.ts'
+import { canRecordLater, effectsOfEnd, recordSoon } from './recording.ts'
 import { exitCodeOf, resultOf } from './result.ts'
 
 const maxAttempts = 4
@@ -101,7 +101,7 @@ async function prepareFinish(job: JobRecord, report: Completion) {
   const end = endOf(report, job)
   const fields = { ...end, completion: hashOf(report), ...outputFieldsAfter(job, chunks), ...result.fields }
   const writes = [...(result.hasOutput ? [] : outputWrites(job, chunks)), ...result.writes]
-  return { job, end, chunks, fields, writes, effects: effectsOfStartAndFinish(job, { ...end, exitCode }) }
+  return { job, end, chunks, fields, writes, effects: effectsOfEnd(job, { ...end, exitCode }) }
 }
 
 /** Ends all of the jobs or none. Returns false if a job was changed concurrently. */
@@ -159,15 +159,6 @@ function endOf({ outcome, exitCode, nodes }: Completion, job: JobRecord) {
   if (outcome !== 'exited') return { status: 'Failed', statusReason: failureReasons[outcome] } as const
   const isSuccess = exitCodeOf(nodes, exitCode) === 0
   return isSuccess ? ({ status: 'Completed' } as const) : ({ status: 'Failed', statusReason: 'exit_nonzero' } as const)
-}
-
-/** Returns the effects of `finishWrites`, including those of a start that is not yet recorded. */
-export function effectsOfStartAndFinish(job: JobRecord, end: JobEnd) {
-  const [start, finish] = [effectsOfStart(job), effectsOfFinish(job, end)]
-  return {
-    events: [...start.events, ...finish.events],
-    transitions: [...start.transitions, ...finish.transitions],
-  }
 }
 
 type EndFields = Pick<JobRecord, 'status' | 'statusReason' | 'completion'> & Partial<JobRecord>

@@ -8,7 +8,8 @@ import { transact } from '../db/transact.ts'
 import { forEachLimit } from '../lib/async.ts'
 import { cancelConfirmMs, finishQueued } from './cancel.ts'
 import { cancelTimeOf, firstCheckOf, nextCheckWhileRunning, timeLimitOf } from './claim.ts'
-import { effectsOfStartAndFinish, finishWrites } from './complete.ts'
+import { finishWrites } from './complete.ts'
+import { effectsOfEnd } from './recording.ts'
 import { resultOf } from './result.ts'
 import { isTerminal, type JobRecord } from './record.ts'
 
@@ -72,7 +73,7 @@ async function endJob(job: JobRecord): Promise<void> {
   const result = await resultOf(job, { exitCode: null, nodes: [] })
   await commit(system(job.organisationId), {
     writes: [...finishWrites([{ job, fields: { ...end, ...result.fields } }]), ...result.writes],
-    ...effectsOfStartAndFinish(job, end),
+    ...effectsOfEnd(job, end),
   })
 }
 

@@ -8,7 +8,7 @@ import { isTransient } from '../error.ts'
 import { chunk, coalesced } from '../lib/async.ts'
 import { commit } from '../outbox/commit.ts'
 import { type Effects, transitionOf } from '../outbox/record.ts'
-import { effectsOfFinish, jobEventData, type JobRecord, parseRelayed } from './record.ts'
+import { effectsOfFinish, type JobEnd, jobEventData, type JobRecord, parseRelayed } from './record.ts'
 
 /**
  * A claim, and the success of a listed job of a batch that is reported in a request of its own, write only the record
@@ -53,18 +53,21 @@ async function readJobs(organisationId: string, jobIds: readonly string[]): Prom
   return items.map(parseRelayed).filter((job) => job !== undefined)
 }
 
-type StartedJob = Pick<JobRecord, 'isStartPending' | 'startedAtMs' | 'relayId'> & Parameters<typeof jobEventData>[0]
+function startEvent(job: JobRecord) {
+  const data = { ...jobEventData(job), relayId: job.relayId ?? '' }
+  return { name: 'job.started' as const, subject: job.id, data, atMs: job.startedAtMs, actor: relayActor(job) }
+}
 
 /**
- * Returns no effects if the start is already recorded. Callers must remove `isStartPending` in the same transaction, or
- * ensure in another way that they record the start once.
+ * Returns the effects of the end of a running job, including those of a start that is not yet recorded. Callers must
+ * remove `isStartPending` in the same transaction, or ensure in another way that they record the start once.
  */
-export function effectsOfStart(job: StartedJob) {
-  if (!job.isStartPending) return { events: [], transitions: [] }
-  const data = { ...jobEventData(job), relayId: job.relayId ?? '' }
+export function effectsOfEnd(job: JobRecord, end: JobEnd): Required<Pick<Effects, 'events' | 'transitions'>> {
+  const { events, transitions } = effectsOfFinish(job, end)
+  if (!job.isStartPending) return { events, transitions }
   return {
-    events: [{ name: 'job.started' as const, subject: job.id, data, atMs: job.startedAtMs, actor: relayActor(job) }],
-    transitions: [transitionOf(job, 'Queued', 'Running')],
+    events: [startEvent(job), ...events],
+    transitions: [transitionOf(job, 'Queued', end.status)],
   }
 }
 
@@ -92,14 +95,13 @@ async function recordStarts(organisationId: string, jobs: readonly JobRecord[]):
 
 /** Records the starts of all jobs or of none. Returns false if a job was changed concurrently. */
 async function commitStarts(organisationId: string, jobs: readonly JobRecord[]): Promise<boolean> {
-  const effects = jobs.map(effectsOfStart)
   const failure = await commit(system(organisationId), {
     writes: jobs.map(({ id, leaseId }) => {
       const isPending = { status: { is: 'Running' }, leaseId: { is: leaseId }, isStartPending: { is: true } } as const
       return patch(keys.job(organisationId, id), { remove: ['isStartPending'] }, isPending)
     }),
-    events: effects.flatMap(({ events }) => events),
-    transitions: effects.flatMap(({ transitions }) => transitions),
+    events: jobs.map(startEvent),
+    transitions: jobs.map((job) => transitionOf(job, 'Queued', 'Running')),
   })
   return failure === undefined
 }
@@ -134,19 +136,22 @@ async function commitEnds(organisationId: string, jobs: readonly JobRecord[]): P
   const changes = jobs.map(({ id, clusterId, status }) => {
     return { clusterId, add: { activeJobs: -1, ...addEnded(status) }, removeFromList: id }
   })
-  const effects: Effects[] = jobs.flatMap((job) => [effectsOfStart(job), effectsOfEnd(job)])
+  const effects = jobs.map(effectsOfSuccess)
   const failure = await commit(system(organisationId), {
     writes: counterWrites(organisationId, changes).map(({ write }) => write),
-    events: effects.flatMap(({ events = [] }) => events),
-    transitions: effects.flatMap(({ transitions = [] }) => transitions),
+    events: effects.flatMap(({ events }) => events),
+    transitions: effects.flatMap(({ transitions }) => transitions),
   })
   return failure === undefined
 }
 
-function effectsOfEnd(job: JobRecord): Effects {
-  const { exitCode = null, completedAtMs: atMs } = job
-  const { events, transitions } = effectsOfFinish({ ...job, status: 'Running' }, { status: 'Completed', exitCode })
-  return { events: events.map((event) => ({ ...event, atMs, actor: relayActor(job) })), transitions }
+function effectsOfSuccess(job: JobRecord) {
+  const { exitCode = null, completedAtMs } = job
+  const { events, transitions } = effectsOfEnd({ ...job, status: 'Running' }, { status: 'Completed', exitCode })
+  return {
+    events: events.map((event) => ({ atMs: completedAtMs, ...event, actor: relayActor(job) })),
+    transitions,
+  }
 }
 
 /** Whether the end should be recorded by now, so that a repeated message is unlikely to be a duplicate. */

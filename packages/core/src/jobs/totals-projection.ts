@@ -28,9 +28,9 @@ const operationsOf = (status: string): string => `operations ${status}`
 function countedWrites(_: string, records: readonly OutboxRecord[]): CountedWrites {
   const sums: Record<string, number> = {}
   const add = (name: string, delta: number) => (sums[name] = (sums[name] ?? 0) + delta)
-  for (const { clusterId, from, to, isExpired } of records.flatMap(({ transitions }) => transitions)) {
+  for (const { isOperation, from, to, isExpired } of records.flatMap(({ transitions }) => transitions)) {
     const isPurged = to === undefined && !isExpired
-    const counters = clusterId === undefined ? [String, operationsOf] : isPurged ? [String, hiddenCountName] : [String]
+    const counters = isOperation ? [String, operationsOf] : isPurged ? [String, hiddenCountName] : [String]
     for (const counter of counters) {
       if (from !== undefined) add(counter(from), -1)
       if (to !== undefined) add(counter(to), 1)

@@ -11,7 +11,7 @@ import { newId } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { currentTraceId } from '../log.ts'
 import { storeResponseWrite } from './idempotency.ts'
-import { type Effects, type RecordBody, storedBody } from './record.ts'
+import { countedTransitions, type Effects, type RecordBody, storedBody } from './record.ts'
 
 export interface Change extends Effects {
   writes: readonly WriteItem[]
@@ -101,13 +101,9 @@ export function outboxWrite(
     atMs: now(),
     ...(audit && { audit: { detail: '', ...audit } }),
     events: [...events],
-    transitions: [...transitions],
+    transitions: countedTransitions(transitions),
     ...(sweep && { sweep }),
   }
   const { organisationId } = actor
-  return create(keys.outbox(organisationId, id), {
-    id,
-    record: storedBody(body),
-    ...due,
-  })
+  return create(keys.outbox(organisationId, id), { record: storedBody(body), ...due })
 }

@@ -18,7 +18,8 @@ const Status = z.custom<JobStatus>((value) => typeof value === 'string')
 
 /** `from` is undefined for a new job, `to` for a removed one. */
 const JobTransition = z.object({
-  clusterId: z.string().optional(),
+  /** Set for operations, which have no cluster. */
+  isOperation: z.literal(true).optional(),
   batchId: z.string().optional(),
   from: Status.optional(),
   to: Status.optional(),
@@ -65,15 +66,18 @@ export const RecordBody = z.object({
   atMs: z.number(),
   audit: Audit.optional(),
   events: z.array(StoredEvent),
-  transitions: z.array(JobTransition),
+  /** With the number of jobs that have the same transition. */
+  transitions: z.array(JobTransition.extend({ count: z.number() })),
   sweep: SweepSummary.optional(),
 })
 
 /** `atMs` is the time at which the record was stored; an event may have an earlier time. */
-export type OutboxRecord = Omit<z.infer<typeof RecordBody>, 'events'> & {
+export type OutboxRecord = Omit<z.infer<typeof RecordBody>, 'events' | 'transitions'> & {
   id: string
   organisationId: string
   events: StoredOutboxEvent[]
+  /** One for each job. */
+  transitions: JobTransition[]
 }
 export type StoredOutboxEvent = z.infer<typeof StoredEvent> & { id: string }
 
@@ -99,14 +103,20 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 export function parseRecord(item: Item): OutboxRecord {
   const id = String(item['sk'])
-  const { events, ...body } = RecordBody.parse(JSON.parse(textOf(item['record'])))
+  const { events, transitions, ...body } = RecordBody.parse(JSON.parse(textOf(item['record'])))
   return {
     ...body,
     id,
     organisationId: keys.organisationOf(String(item['pk'])),
     events: events.map((event, index) => ({ ...event, id: eventId(id, index) })),
+    transitions: transitions.flatMap(({ count, ...transition }) => Array.from({ length: count }, () => transition)),
   }
 }
+
+export const countedTransitions = (transitions: readonly JobTransition[]): z.infer<typeof RecordBody>['transitions'] =>
+  [...Map.groupBy(transitions, (each) => JSON.stringify(each)).values()].flatMap((group) =>
+    group.slice(0, 1).map((transition) => ({ ...transition, count: group.length })),
+  )
 
 const eventId = (recordId: string, index: number): string =>
   index === 0 ? recordId : derivedId('evt', timeMsOf(recordId), recordId, String(index))
@@ -118,7 +128,13 @@ export async function readOldestRecords(organisationId: string, limit: number): 
 }
 
 export const transitionOf = (
-  { clusterId, batchId, isThrottled }: Pick<JobTransition, 'clusterId' | 'batchId' | 'isThrottled'>,
+  { clusterId, batchId, isThrottled }: { clusterId?: string } & Pick<JobTransition, 'batchId' | 'isThrottled'>,
   from: JobStatus | undefined,
   to: JobStatus | undefined,
-): JobTransition => ({ clusterId, batchId, from, to, ...(isThrottled && { isThrottled }) })
+): JobTransition => ({
+  ...(clusterId === undefined && { isOperation: true }),
+  batchId,
+  from,
+  to,
+  ...(isThrottled && { isThrottled }),
+})
