@@ -18,7 +18,12 @@ const size = 500
 const smallSize = 3
 
 /** Failpoint → the hit at which it kills the platform, 1 by default. Later hits leave a batch partly processed. */
-const killHits: Record<string, number> = { 'batch.expanding': 3, 'claim.written': 20, 'complete.written': 20 }
+const killHits: Record<string, number> = {
+  'batch.listed': 3,
+  'batch.expanding': 3,
+  'claim.written': 20,
+  'complete.written': 20,
+}
 
 async function submit(client: Client, path: string, body: object): Promise<any> {
   const headers = { 'idempotency-key': randomUUID() }

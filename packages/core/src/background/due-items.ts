@@ -299,7 +299,7 @@ async function checkBatch(batch: BatchRecord): Promise<void> {
   const retryMs = now() + 2 * outboxRetryMs
   const jobs = await readJobsOf(organisationId, id)
   const checkMs = (await enforceDeadlines(jobs)) ?? retryMs
-  // The records of open jobs always exist; those of ended jobs may have been removed.
+  // Once all jobs are stored, the records of open jobs exist; those of ended jobs may have been removed.
   const openCount = batch.submittedCount - batch.expanded + jobs.filter((job) => !isTerminal(job)).length
   const areAllCounted = countEnded(batch) + openCount >= batch.submittedCount
   if (!areAllCounted) {

@@ -12,7 +12,7 @@ export const tableIndexes = {
 export const ttlAttribute = 'ttl'
 
 /** Increase this number with every incompatible change of stored items or data folders. */
-export const layoutVersion = 11
+export const layoutVersion = 12
 
 export const createTableInput = (TableName: string): CreateTableCommandInput => ({
   TableName,

@@ -85,14 +85,17 @@ export const parsePayload = (text: string): Record<string, unknown> => Payload.p
 /** Keeps the record below 1 KB, because each write of the record is billed per KB. */
 const maxPayloadBytesInRecord = 256
 
+export const createWrites = (...args: Parameters<typeof newItems>): WriteItem[] =>
+  newItems(...args).map(({ key, item }) => create(key, item))
+
 /**
- * Returns the write that creates a job, and one for a large payload. Compresses the payload, because JSON may need six
- * bytes for one byte of a script.
+ * Returns the item of a new job, after one for a large payload. Compresses the payload, because JSON may need six bytes
+ * for one byte of a script.
  */
-export function createWrites(
+export function newItems(
   record: Pick<JobRecord, 'organisationId' | 'id' | 'name'> & Item,
   text: string,
-): WriteItem[] {
+): { key: keys.Key; item: Item }[] {
   const { organisationId, ...stored } = record
   const { id, name } = record
   const payload = compress(text)
@@ -102,8 +105,8 @@ export function createWrites(
   // Lists do not parse long payloads that compress well.
   const hasTitle = title !== undefined && (!isInRecord || text.length > maxParsedByLists)
   return [
-    create(key, { ...stored, ...(hasTitle && { title }), ...(isInRecord && { payload }) }),
-    ...(isInRecord ? [] : [create(keys.payload(organisationId, id), { payload })]),
+    ...(isInRecord ? [] : [{ key: keys.payload(organisationId, id), item: { payload } }]),
+    { key, item: { ...stored, ...(hasTitle && { title }), ...(isInRecord && { payload }) } },
   ]
 }
 

@@ -17,6 +17,7 @@ import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { readOutput } from '@platform/core/jobs/output'
 import { recordJobs } from '@platform/core/jobs/recording'
+import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
 import {
@@ -28,7 +29,7 @@ import {
   newCaller,
 } from '../../../support/fixtures.ts'
 import { rounds } from '../../../support/long.ts'
-import { onStoreCall } from '../../../support/store-calls.ts'
+import { beforeCommand, onStoreCall } from '../../../support/store-calls.ts'
 import {
   advance,
   readClusterCounters,
@@ -207,6 +208,77 @@ test('an expansion killed after any transaction continues there', async () => {
   await runProjections(caller)
   expect(await get(keys.organisationCounts(caller.organisationId))).toMatchObject({ total: 240, Queued: 240 })
   expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 240 })
+})
+
+async function listedBatch() {
+  const { caller, enrolled } = await callerWithCluster()
+  const clusterIds = [enrolled.cluster.id, ...(await storeClusters(caller, 2))]
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters(clusterIds) })
+  expect(await isKilled(caller, batchId, 'batch.listed=kill')).toBe(true)
+  expect(await readJobRecords(caller, jobIds)).toEqual([])
+  const claimAll = async () =>
+    (await heartbeat(enrolled.request(), { ...enrolled.heartbeat, claimKey: 'claim-key' })).claims ?? []
+  return { caller, clusterIds, enrolled, batchId, jobIds, claimAll }
+}
+
+test('jobs that are listed but not stored are readable and can be cancelled; their relay waits for the records', async () => {
+  const { caller, clusterIds, batchId, jobIds, claimAll } = await listedBatch()
+  expect(await readClusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [1, 1, 1]))
+  for (const id of jobIds) expect(await Job.read(caller, id)).toMatchObject({ id, status: 'Queued' })
+  expect((await list(caller, { batchId, page: 1, pageSize: 9 })).items.map(({ id }) => id)).toEqual(jobIds.toReversed())
+  expect(await claimAll()).toEqual([])
+  expect(await Job.cancel(caller, jobIds[1]!)).toMatchObject({ status: 'Cancelled' })
+  const records = await readJobRecords(caller, jobIds)
+  expect(records.map(({ id, status }) => [id, status])).toEqual([
+    [jobIds[0], 'Queued'],
+    [jobIds[1], 'Cancelled'],
+    [jobIds[2], 'Queued'],
+  ])
+  expect((await claimAll()).map(({ jobId }) => jobId)).toEqual(jobIds.slice(0, 1))
+  expect(await get(keys.batch(caller.organisationId, batchId))).not.toHaveProperty('unstoredFrom')
+  expect(await readClusterCounters(caller, clusterIds)).toEqual([
+    [1, 1, 1],
+    [0, 0, 1],
+    [1, 1, 1],
+  ])
+})
+
+test('the cancellation of a batch whose jobs are listed but not stored ends all of them', async () => {
+  const { caller, clusterIds, batchId, jobIds } = await listedBatch()
+  await Batch.cancel(caller, batchId)
+  await advance(caller, batchId)
+  expect((await readJobRecords(caller, jobIds)).map(({ status }) => status)).toEqual(jobIds.map(() => 'Cancelled'))
+  expect(await readClusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [0, 0, 1]))
+  await runProjections(caller)
+  expect(await Batch.read(caller, batchId)).toMatchObject({ status: 'Finished', counts: { cancelled: 3 } })
+})
+
+test('jobs of one transaction are stored in it unless all of them are listed', async () => {
+  const caller = await newCaller()
+  const clusterIds = await storeClusters(caller, 50)
+  const [first = '', ...otherIds] = clusterIds
+  // The jobs of the first cluster do not fit into its list.
+  const jobs = [...jobsForClusters(otherIds), ...jobsForClusters([first], 4)]
+  const { batchId, jobIds } = await Batch.submit(caller, { jobs })
+  expect(await isKilled(caller, batchId, 'batch.expanded=kill')).toBe(true)
+  expect(await get(keys.batch(caller.organisationId, batchId))).not.toHaveProperty('unstoredFrom')
+  const records = await readJobRecords(caller, jobIds)
+  expect(records.map(({ isListed = false }) => isListed)).toEqual(jobs.map(({ clusterId }) => clusterId !== first))
+  expect(await readInboxItems(first)).toEqual(jobIds.slice(-4))
+})
+
+test('a delayed expansion does not change the record of a job that has run', async () => {
+  const { caller, enrolled, batchId, jobIds, claimAll } = await listedBatch()
+  const jobId = jobIds[0]!
+  const run = async () => {
+    await advance(caller, batchId)
+    const [job] = await claimAll()
+    await complete(enrolled.request(), jobId, completionReport(enrolled, job!.leaseId))
+  }
+  const isReached = beforeCommand(/^UpdateItem/, run)
+  await advance(caller, batchId)
+  expect(isReached()).toBe(true)
+  expect(await Job.read(caller, jobId)).toMatchObject({ status: 'Completed' })
 })
 
 test('concurrent projections finish a batch once, with its last job', async () => {

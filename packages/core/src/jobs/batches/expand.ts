@@ -1,7 +1,7 @@
 import { chunkKeys, type PendingJob, readPendingJobs } from './chunks.ts'
 import { closeBatchWrite } from '../../clusters/removal-guard.ts'
 import { newJobOf } from './find-job.ts'
-import { type BatchRecord, findBatch, stopReasonOf } from './record.ts'
+import { type BatchRecord, findBatch, stopReasonOf, storedUpTo } from './record.ts'
 import { system } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
@@ -9,18 +9,23 @@ import { hiddenWrites } from '../../clusters/removed.ts'
 import { addEnded, type CounterChange, counterWrites, maxListedBatchJobs } from '../../clusters/counters.ts'
 import { unchangedCondition } from '../../db/expression.ts'
 import * as keys from '../../db/keys.ts'
-import { patch, backOff, remove, type WriteItem } from '../../db/table.ts'
+import { patch, backOff, remove, tryUpdate, type WriteItem } from '../../db/table.ts'
 import { transact } from '../../db/transact.ts'
+import { forEachLimit } from '../../lib/async.ts'
 import { failpoint } from '../../lib/failpoint.ts'
 import { PlatformError, storeContentionError } from '../../error.ts'
 import { enterInbox, inboxEntryCounts } from '../inbox.ts'
-import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, createWrites } from '../record.ts'
+import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, createWrites, newItems } from '../record.ts'
 import { type Effects } from '../../outbox/record.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
 
 /**
- * Stores the jobs of an accepted batch, as many per transaction as fit. Each transaction advances the batch's progress
- * conditionally, so that concurrent or interrupted expansions create each job once.
+ * Creates the jobs of an accepted batch, as many per transaction as fit. Each transaction advances the batch's progress
+ * conditionally, so that concurrent or interrupted expansions count each job once.
+ *
+ * If the clusters list all jobs of a transaction, it only lists and counts them, and their records are stored after it,
+ * because a write costs half as much outside of a transaction. The next expansion stores the records that an
+ * interrupted one has not stored. A repetition cannot change a stored record.
  */
 
 /** The number of consecutive attempts without progress after which the expansion fails. */
@@ -28,6 +33,7 @@ const maxAttempts = 10
 /** A transaction has at most 100 writes and 4 MB. The batch, the outbox record and its check need one write each. */
 const maxWrites = 97
 const maxPayloadBytes = 2_500_000
+const maxConcurrentWrites = 25
 
 type PendingJobs = ReadonlyMap<number, PendingJob>
 
@@ -45,10 +51,11 @@ export async function expand(organisationId: string, batchId: string): Promise<B
 }
 
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
-  const pendingJobs = await readPendingJobs({ ...batch, starts }, batch.expanded)
+  const pendingJobs = await readPendingJobs({ ...batch, starts }, storedUpTo(batch))
   if (pendingJobs === undefined) return
   const unlistedIds = unlistedClusters(batch, pendingJobs)
   try {
+    await storeListed(batch, pendingJobs)
     let currentBatch: BatchRecord | undefined = batch
     while (currentBatch !== undefined && currentBatch.expanded < currentBatch.submittedCount) {
       currentBatch = await createNext(currentBatch, pendingJobs, unlistedIds)
@@ -85,11 +92,13 @@ async function createNext(
       batch.organisationId,
       jobs.flatMap(({ counterChange }) => (counterChange === undefined ? [] : [counterChange])),
     )
+    const unstoredFrom = jobs.every(({ isListed }) => isListed) ? batch.expanded : undefined
+    const progress = { expanded: expandedCount, released: releasedCount, unstoredFrom }
     const failure = await commit(system(batch.organisationId), {
       writes: [
-        progressWrite(batch, { expanded: expandedCount, released: releasedCount }),
+        progressWrite(batch, progress),
         ...counters.map(({ write }) => write),
-        ...jobs.flatMap(({ writes }) => writes),
+        ...(unstoredFrom === undefined ? jobs.flatMap(({ writes }) => writes) : []),
         // Jobs of removed clusters count as hidden, because their clusters have no counters.
         ...hiddenWrites(batch.organisationId, countHiddenIn(jobs)),
       ],
@@ -99,8 +108,11 @@ async function createNext(
       isEnqueued: true,
     })
     if (failure === undefined) {
-      await wakeRelays(jobs)
-      return { ...batch, expanded: expandedCount, released: releasedCount }
+      const currentBatch = { ...batch, ...progress }
+      if (unstoredFrom === undefined) await wakeRelays(jobs.filter(({ isWaiting }) => isWaiting))
+      else await failpoint('batch.listed')
+      await storeListed(currentBatch, pendingJobs)
+      return currentBatch
     }
     const counter = counters[failure.index - 1]
     if (counter === undefined) return undefined
@@ -110,10 +122,27 @@ async function createNext(
   }
 }
 
-const progressWrite = (batch: BatchRecord, { expanded, released }: { expanded: number; released: number }): WriteItem =>
+/** Stores the jobs that are listed but may not be stored yet, and wakes their relays. */
+async function storeListed(batch: BatchRecord, pendingJobs: PendingJobs): Promise<void> {
+  const jobs = [...pendingJobs].filter(([index]) => index >= storedUpTo(batch) && index < batch.expanded)
+  await forEachLimit(maxConcurrentWrites, jobs, async ([index, pendingJob]) => {
+    const record = { ...newJobOf(batch, index, pendingJob), ...listedFields }
+    for (const { key, item } of newItems(withIndexKeys(record), pendingJob.payload)) {
+      await tryUpdate(key, { set: item }, { pk: { absent: true } })
+    }
+  })
+  await wakeRelays(jobs.map(([, pendingJob]) => pendingJob))
+}
+
+type Progress = Pick<BatchRecord, 'expanded' | 'released' | 'unstoredFrom'>
+
+const progressWrite = (batch: BatchRecord, { expanded, released, unstoredFrom }: Progress): WriteItem =>
   patch(
     keys.batch(batch.organisationId, batch.id),
-    { set: { expanded, ...(released > 0 && { released }) } },
+    {
+      set: { expanded, ...(released > 0 && { released }), ...(unstoredFrom !== undefined && { unstoredFrom }) },
+      remove: unstoredFrom === undefined ? ['unstoredFrom'] : [],
+    },
     {
       expanded: { is: batch.expanded },
       cancelRequestedAtMs: unchangedCondition(batch.cancelRequestedAtMs),
@@ -156,8 +185,8 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
   const end = endOf(batch, isClusterRemoved)
   const isWaiting = end === undefined && !job.isThrottled
   const isListed = isWaiting && !unlistedIds.has(pendingJob.clusterId)
-  const dispatchFields = isListed ? { isListed: true as const } : {}
-  const record = end === undefined ? { ...job, ...dispatchFields } : { ...job, ...end, completedAtMs: now() }
+  const record =
+    end === undefined ? { ...job, ...(isListed && listedFields) } : { ...job, ...end, completedAtMs: now() }
   const add = {
     jobs: 1,
     ...(end === undefined ? { activeJobs: 1 } : addEnded(end.status)),
@@ -168,10 +197,17 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
     : { clusterId: pendingJob.clusterId, add, lastJobId: job.id, ...(isListed && { list: job.id }) }
   const effects: Pick<Effects, 'events' | 'transitions'> =
     end === undefined ? effectsOfQueued(job) : effectsOfFailedCreation(parseJob(job), end)
-  const jobWrites = createWrites({ ...record, ...keys.jobIndexKeys(record) }, pendingJob.payload)
+  const jobWrites = createWrites(withIndexKeys(record), pendingJob.payload)
   const writes = [...jobWrites, ...(isWaiting && !isListed ? [enterInbox(job)] : [])]
-  return { record, writes, isWaiting, counterChange, effects }
+  return { clusterId: record.clusterId, record, writes, isWaiting, isListed, counterChange, effects }
 }
+
+const listedFields = { isListed: true as const }
+
+const withIndexKeys = <Job extends Parameters<typeof keys.jobIndexKeys>[0]>(job: Job) => ({
+  ...job,
+  ...keys.jobIndexKeys(job),
+})
 
 /** The removal guard protects clusters of open batches. If a cluster is missing anyway, only its jobs fail. */
 function endOf(batch: BatchRecord, isClusterRemoved: boolean): JobEnd | undefined {
@@ -180,15 +216,13 @@ function endOf(batch: BatchRecord, isClusterRemoved: boolean): JobEnd | undefine
   return stopReasonOf(batch)
 }
 
-const wakeRelays = (jobs: readonly NewJob[]): Promise<unknown> =>
-  Promise.all(
-    [...new Set(jobs.filter(({ isWaiting }) => isWaiting).map(({ record }) => record.clusterId))].map(wakeRelay),
-  )
+const wakeRelays = (jobs: readonly { clusterId: string }[]): Promise<unknown> =>
+  Promise.all([...new Set(jobs.map(({ clusterId }) => clusterId))].map(wakeRelay))
 
 async function close({ organisationId, id, submittedCount }: BatchRecord, starts: readonly number[]): Promise<void> {
   await failpoint('batch.expanded')
   await transact([
-    patch(keys.batch(organisationId, id), { remove: ['starts'] }, { expanded: { is: submittedCount } }),
+    patch(keys.batch(organisationId, id), { remove: ['starts', 'unstoredFrom'] }, { expanded: { is: submittedCount } }),
     closeBatchWrite(organisationId, id),
     ...chunkKeys(organisationId, id, starts).map((key) => remove(key)),
   ])

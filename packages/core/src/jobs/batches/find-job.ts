@@ -1,6 +1,6 @@
 import { type PendingJob, readPendingJobs } from './chunks.ts'
 import { batchIdOf, jobIndexOf, jobIdOf } from './id.ts'
-import { type BatchRecord, findBatch } from './record.ts'
+import { type BatchRecord, findBatch, storedUpTo } from './record.ts'
 import * as keys from '../../db/keys.ts'
 import { getConsistent } from '../../db/table.ts'
 import { parseRemovedIds } from '../../clusters/removed.ts'
@@ -79,16 +79,17 @@ async function findUnexpanded(organisationId: string, jobId: string): Promise<Un
   const [batchId, index] = [batchIdOf(jobId), jobIndexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined || index >= batch.submittedCount) throw platformError('job_not_found')
-  const { starts, expanded } = batch
-  if (starts === undefined || index < expanded) return undefined
+  const { starts } = batch
+  if (starts === undefined || index < storedUpTo(batch)) return undefined
   const pendingJob = (await readPendingJobs({ ...batch, starts }, index, index))?.get(index)
   return pendingJob && unexpandedJob(batch, index, pendingJob)
 }
 
+/** Some of the jobs may be stored already. */
 export async function listPendingJobs(batch: BatchRecord): Promise<JobRecord[]> {
-  const { starts, expanded } = batch
-  const pendingJobs = starts && (await readPendingJobs({ ...batch, starts }, expanded))
+  const { starts } = batch
+  const pendingJobs = starts && (await readPendingJobs({ ...batch, starts }, storedUpTo(batch)))
   return [...(pendingJobs ?? [])]
-    .filter(([index]) => index >= expanded)
+    .filter(([index]) => index >= storedUpTo(batch))
     .map(([index, job]) => unexpandedJob(batch, index, job).job)
 }

@@ -23,8 +23,10 @@ const BatchRecord = z.object({
   ...submitterFields,
   /** The index of each chunk's first job; absent once all jobs are stored. */
   starts: z.array(z.number()).optional(),
-  /** Jobs with a lower index are stored. */
+  /** Jobs with a lower index are counted, and stored unless their index is at least `unstoredFrom`. */
   expanded: z.number(),
+  /** The jobs from this index up to `expanded` are listed by their clusters, but may not be stored yet. */
+  unstoredFrom: z.number().optional(),
   /** Jobs with a lower index are released, if the batch limits concurrency. */
   released: z.number().default(0),
   /** Number of jobs that ended while throttled and do not yet count as released. */
@@ -43,6 +45,9 @@ const BatchRecord = z.object({
   finishedAtMs: z.number().optional(),
 })
 export type BatchRecord = z.infer<typeof BatchRecord>
+
+/** Jobs with a lower index are stored. */
+export const storedUpTo = ({ expanded, unstoredFrom = expanded }: BatchRecord): number => unstoredFrom
 
 export const parseBatch = (item: Item): BatchRecord => BatchRecord.parse(item)
 
