@@ -173,6 +173,6 @@ export const flowBudgets: Readonly<Record<string, Budget>> = {
   'a single job': { storeCalls: 17, writeUnits: 32, messages: 3 },
   'GET job': reads(1),
   // The number of changes that are recorded together depends on the speed of the machine.
-  'a job of a batch': { storeCalls: 14, writeUnits: 14, messages: 3 },
-  'a job of a batch, longer than two seconds': { storeCalls: 14, writeUnits: 17, messages: 4 },
+  'a job of a batch': { storeCalls: 14, writeUnits: 14, messages: 2 },
+  'a job of a batch, longer than a second': { storeCalls: 14, writeUnits: 16, messages: 4 },
 }
