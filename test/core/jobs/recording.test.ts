@@ -62,7 +62,7 @@ async function runningBatch(clusterCount: number, settings: object = {}) {
 }
 
 /** Returns the ids of the jobs that the work enqueues. */
-const jobsEnqueuedBy = async (work: () => Promise<unknown>) =>
+const jobsEnqueuedBy = async (work: () => Promise<unknown>): Promise<string[]> =>
   (await messagesSentBy(config.PLAT_QUEUE_EVENTS, work)).flatMap(({ jobs }) => jobs?.split(',') ?? [])
 
 async function withoutQueues(work: () => Promise<unknown>): Promise<void> {
