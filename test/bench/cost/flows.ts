@@ -194,8 +194,8 @@ async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay
   await recorder.request('jobs', jobRequest(accessToken, relay.clusterId, sampleScript))
   await recorder.deliverMessages()
   const job = await claim(recorder, relay)
-  await recorder.deliverMessages()
   await complete(recorder, job)
+  await delay(recordingDelayMs)
   await recorder.deliverMessages()
 }
 

@@ -299,6 +299,8 @@ async function removedCluster(caller: Caller, jobCount: number): Promise<string>
   await advance(caller, batchId)
   await runProjections(caller)
   await Cluster.remove(caller, id)
+  // A purge starts 45 seconds after the removal.
+  advanceClock(45_000)
   return id
 }
 
@@ -425,7 +427,18 @@ test('purges all items of a job, including much output', async () => {
   const data = 'x'.repeat(65_536)
   for (let seq = 0; seq < 20; seq++) await append(enrolled.request(), jobId, outputChunk(leaseId, seq, data))
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
-  await Cluster.remove(caller, enrolled.cluster.id)
+  const dueTimes: string[] = []
+  {
+    using _ = onStoreCall({
+      before: async ({ input }) => {
+        for (const { Put } of input.TransactItems ?? []) dueTimes.push(Put?.Item.duesk ?? '')
+      },
+    })
+    freezeClock()
+    await Cluster.remove(caller, enrolled.cluster.id)
+  }
+  expect(dueTimes.some((time) => time.startsWith(keys.dueSortKey(now() + 45_000)))).toBe(true)
+  advanceClock(45_000)
   await sweep()
   for (const { pk } of [keys.job(caller.organisationId, jobId), keys.jobDetails(caller.organisationId, jobId)])
     expect((await query({ pk })).items).toEqual([])

@@ -233,6 +233,9 @@ const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): Wr
   ...leaveSiteWrites(record.organisationId, record.siteId),
 ]
 
+/** Until this long after the end of its batch, a delayed expansion may store the record of a job (`expand.ts`). */
+const purgeDelayMs = 45_000
+
 /**
  * Removes a cluster and hides its finished jobs, which the sweep purges. Throws `cluster_has_active_jobs` while Queued
  * or Running jobs exist, including jobs of batches that are not yet expanded.
@@ -292,7 +295,7 @@ function removalWrites(record: ClusterRecord, head: ListHead) {
       organisationId,
       clusterId: id,
       removedAtMs: now(),
-      ...keys.dueIndexKeys(id, now()),
+      ...keys.dueIndexKeys(id, now() + purgeDelayMs),
     }),
   ]
 }

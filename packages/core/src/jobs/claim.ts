@@ -1,4 +1,5 @@
 import type { Claim, ClaimRequest, Heartbeat, HeartbeatResponse } from '@platform/contract/relay'
+import { enqueueRecording } from '../aws/queues.ts'
 import type { RelayCaller } from '../caller.ts'
 import { iso, isWithin, now, nowSeconds } from '../clock.ts'
 import { runningSinceMs } from '../clusters/downtime.ts'
@@ -117,7 +118,11 @@ export async function claim(
   const { job, payload } = await jobAndPayloadOf(caller, jobId)
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
-  if (isRepeat && job.leaseId !== undefined) return claimResponse(job, job.leaseId, payload, statementKey)
+  if (isRepeat && job.leaseId !== undefined) {
+    // The process may have stopped before it sent the message.
+    if (job.isStartPending) await recordSoon(organisationId, [jobId])
+    return claimResponse(job, job.leaseId, payload, statementKey)
+  }
   // An unknown key is rejected before the claim, so that the job stays queued until the relay has been enrolled again.
   if ((await successorsFor(statementKey)) === 'unknown') throw platformError('statement_key_unknown')
   if (!isClaimable(job)) throw platformError('job_not_claimable')
@@ -208,6 +213,8 @@ export async function claimWaiting(
   return { claims, moreJobs: hasClaimed && waitingCount > startedJobs.length }
 }
 
+const jobIdOf = ({ id }: JobRecord): string => id
+
 type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
 
@@ -224,10 +231,7 @@ async function readListed(caller: RelayCaller, cluster: ClusterRecord): Promise<
   const listedJobs = await jobsWithPayload(caller, listedIn(cluster))
   const jobs = listedJobs.map(({ job }) => job)
   const lateJobs = jobs.filter((job) => canRecordLater(job, cluster.listedBatchJobs) && isLate(job))
-  await recordSoon(
-    caller.organisationId,
-    lateJobs.map(({ id }) => id),
-  )
+  if (lateJobs.length > 0) await enqueueRecording(caller.organisationId, lateJobs.map(jobIdOf))
   return listedJobs
 }
 

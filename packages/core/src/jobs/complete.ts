@@ -119,7 +119,7 @@ async function commitFinishes(caller: RelayCaller, finishes: readonly PreparedFi
 
 /** Ends the job; its end is recorded later. Returns false if the job was changed concurrently. */
 async function storeEnd(finish: PreparedFinish): Promise<boolean> {
-  const { key, change, condition } = endWrite(finish)
+  const { key, change, condition } = endWrite({ ...finish, fields: { ...finish.fields, isEndPending: true } })
   // A write costs half as much outside of a transaction.
   const isStored =
     finish.writes.length === 0

@@ -5,7 +5,7 @@ import { patch } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { type BatchReference } from '../aws/queues.ts'
 
-/** Only jobs that are not yet stored fail; stored jobs continue. */
+/** Only jobs that are not yet created fail; the others continue. */
 export async function deadLetterBatch(reference: BatchReference): Promise<void> {
   const { organisationId, batchId } = reference
   const isOpen = { starts: { present: true }, deadLetteredAtMs: { absent: true } } as const

@@ -45,8 +45,10 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** Set until the start of the job is recorded in the outbox; remains set if the end of the job is recorded with it. */
+  /** Set until the start of the job is recorded in the outbox; remains set if the end is recorded later, with the start. */
   isStartPending: z.literal(true).optional(),
+  /** Set if the end of the job is recorded later; remains set then. */
+  isEndPending: z.literal(true).optional(),
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
   /** Bytes that the scripts wrote, including those that the relay dropped. */

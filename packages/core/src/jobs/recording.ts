@@ -45,7 +45,8 @@ async function recordAll(organisationId: string, jobIds: readonly string[]): Pro
   const changedIds = await recordStarts(organisationId, jobs.filter(needsStartRecord))
   // The jobs that have ended in between need no other message, because their starts were pending.
   const changedJobs = changedIds.length === 0 ? [] : await readJobs(organisationId, changedIds)
-  await recordEnds(organisationId, [...jobs, ...changedJobs].filter(isCompleted))
+  const endedJobs = [...jobs, ...changedJobs].filter(({ isEndPending }) => isEndPending)
+  await recordEnds(organisationId, endedJobs)
 }
 
 async function readJobs(organisationId: string, jobIds: readonly string[]): Promise<JobRecord[]> {

@@ -20,8 +20,8 @@ import { type Effects } from '../../outbox/record.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
 
 /**
- * Creates the jobs of an accepted batch, as many per transaction as fit. Each transaction advances the batch's progress
- * conditionally, so that concurrent or interrupted expansions count each job once.
+ * Creates the jobs of an accepted batch in transactions. Each transaction advances the batch's progress conditionally,
+ * so that concurrent or interrupted expansions create each job once.
  *
  * If the clusters list all jobs of a transaction, it only lists and counts them, and their records are stored after it,
  * because a write costs half as much outside of a transaction. The next expansion stores the records that an
@@ -122,7 +122,7 @@ async function createNext(
   }
 }
 
-/** Stores the jobs that are listed but may not be stored yet, and wakes their relays. */
+/** Stores the jobs that are listed but may not be stored yet, and wakes their relays unless the batch must stop. */
 async function storeListed(batch: BatchRecord, pendingJobs: PendingJobs): Promise<void> {
   const jobs = [...pendingJobs].filter(([index]) => index >= storedUpTo(batch) && index < batch.expanded)
   await forEachLimit(maxConcurrentWrites, jobs, async ([index, pendingJob]) => {
@@ -131,7 +131,7 @@ async function storeListed(batch: BatchRecord, pendingJobs: PendingJobs): Promis
       await tryUpdate(key, { set: item }, { pk: { absent: true } })
     }
   })
-  await wakeRelays(jobs.map(([, pendingJob]) => pendingJob))
+  if (stopReasonOf(batch) === undefined) await wakeRelays(jobs.map(([, pendingJob]) => pendingJob))
 }
 
 type Progress = Pick<BatchRecord, 'expanded' | 'released' | 'unstoredFrom'>

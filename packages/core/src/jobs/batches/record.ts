@@ -23,7 +23,7 @@ const BatchRecord = z.object({
   ...submitterFields,
   /** The index of each chunk's first job; absent once all jobs are stored. */
   starts: z.array(z.number()).optional(),
-  /** Jobs with a lower index are counted, and stored unless their index is at least `unstoredFrom`. */
+  /** Jobs with a lower index are created, and stored unless their index is at least `unstoredFrom`. */
   expanded: z.number(),
   /** The jobs from this index up to `expanded` are listed by their clusters, but may not be stored yet. */
   unstoredFrom: z.number().optional(),
@@ -40,7 +40,7 @@ const BatchRecord = z.object({
   failed: z.number().default(0),
   cancelled: z.number().default(0),
   cancelRequestedAtMs: z.number().optional(),
-  /** Set when the batch's message was dead-lettered; the jobs not yet stored then fail. */
+  /** Set when the batch's message was dead-lettered; the jobs not yet created then fail. */
   deadLetteredAtMs: z.number().optional(),
   finishedAtMs: z.number().optional(),
 })
