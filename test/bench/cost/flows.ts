@@ -49,6 +49,8 @@ const sweepPauseMs = 70_000
 const checksPerSweep = 5
 /** After these heartbeats, the list of recent tokens in the cluster record no longer grows. */
 const warmUpHeartbeats = 20
+/** Longer than the delay of messages about submitted jobs. */
+const submissionDelayMs = 2500
 /** Longer than the delay of messages about claimed and ended jobs. */
 const recordingDelayMs = 1500
 /** Longer than the delay of messages that changes share. */
@@ -195,7 +197,8 @@ async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay
   await recorder.deliverMessages()
   const job = await claim(recorder, relay)
   await complete(recorder, job)
-  await delay(recordingDelayMs)
+  await recorder.deliverMessages()
+  await delay(submissionDelayMs)
   await recorder.deliverMessages()
 }
 
