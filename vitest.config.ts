@@ -44,8 +44,8 @@ export default defineConfig({
     silent: isVerification ? false : 'passed-only',
     // More workers than cores, because tests spend much of their time waiting.
     maxWorkers: 5,
-    // Larger young generations: V8 collects garbage less often, which saves about a fifth of the CPU time.
-    execArgv: ['--max-semi-space-size=32'],
+    // V8 collects garbage less often in larger young generations, and needs less CPU time without threads for it.
+    execArgv: ['--single-threaded-gc', '--min-semi-space-size=32', '--max-semi-space-size=32'],
     maxConcurrency: 3,
     // Platforms under test share the compile cache.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
@@ -97,6 +97,7 @@ export default defineConfig({
           name: 'deployment',
           include: deploymentTests,
           exclude: longTests,
+          isolate,
           globalSetup: ['test/support/components.ts'],
         },
       },
