@@ -43,7 +43,7 @@ export default defineConfig({
     // Verifications print their figures. Other tests print only when they fail.
     silent: isVerification ? false : 'passed-only',
     // More workers than cores, because tests spend much of their time waiting.
-    maxWorkers: 5,
+    maxWorkers: 6,
     // V8 collects garbage less often in larger young generations, and needs less CPU time without threads for it.
     execArgv: ['--single-threaded-gc', '--min-semi-space-size=32', '--max-semi-space-size=32'],
     maxConcurrency: 3,
