@@ -195,9 +195,9 @@ test.runIf(isLong)('retrying after a lost response does not create a second reso
   expect((await (await api.admin).get('/api/v1/clusters?search=lost')).body.totalCount).toBe(1)
 })
 
-test('a renewal whose response is lost does not end the session', async ({ open }) => {
+test('a renewal whose response is lost does not end the session', async ({ newPage }) => {
   const lostResponseErrors = [/^failed /, /^console error: (.*ERR_FAILED |ApiError: The platform cannot be reached)/]
-  const page = await open('/dashboard', { allow: [...unauthorizedErrors, ...lostResponseErrors] })
+  const page = await newPage({ allow: [...unauthorizedErrors, ...lostResponseErrors] })
   const keys: string[] = []
   await page.route('**/session/refresh', async (route) => {
     const { cookie = '', origin = '', 'idempotency-key': key = '' } = await route.request().allHeaders()
@@ -209,7 +209,7 @@ test('a renewal whose response is lost does not end the session', async ({ open 
     return route.abort()
   })
   await expireAccessToken(page.context())
-  await page.reload()
+  await page.goto('/dashboard')
   await page.getByText('The platform cannot be reached').first().waitFor()
   await page.reload()
   await heading(page, 'Dashboard').waitFor()
