@@ -673,7 +673,7 @@ export interface paths {
         };
         /**
          * The jobs of the organisation, newest first
-         * @description A filter by createdBy or name considers 1,000 jobs per request and one by time 10,000, starting from the newest or from the cursor; with status Queued or Running, also at most the jobs of 100 batches. See `searchedAll`. Without batchId, a job of a batch matches the status Running about a second after its start.
+         * @description A filter by createdBy or name considers 1,000 jobs per request and one by time 10,000, starting from the newest or from the cursor; with status Queued or Running, also at most the jobs of 100 batches. See `searchedAll`. Without batchId, a job of a batch matches the status Running one to two seconds after its start.
          *
          *     Requires the permission `jobs:read`.
          */

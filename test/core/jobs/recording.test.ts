@@ -16,9 +16,9 @@ import { beforeAll, expect, test, vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
 import { bootstrapPlatform, enrolledCluster, expectError, newCaller } from '../../support/fixtures.ts'
 import { jobsForClusters, readClusterCounters, runProjections, submitAndExpand } from '../support/batches.ts'
-import { completionReport, type EnrolledCluster } from '../support/jobs.ts'
+import { completionReport, dispatchedJob, type EnrolledCluster } from '../support/jobs.ts'
 import { runBefore } from '../support/interleaving.ts'
-import { messagesSentBy } from '../support/messages.ts'
+import { delaysOfMessages, messagesSentBy } from '../support/messages.ts'
 import { drainOutbox, readPendingEvents, readPendingRecords } from '../support/outbox.ts'
 import { measureUsage } from '../support/usage.ts'
 
@@ -141,6 +141,17 @@ test('a claim enqueues its job, and the end enqueues it again if the start was r
     .map(({ name }) => name)
     .filter((name) => /^job\.(started|completed)$/.test(name))
   expect(names).toEqual(['job.started', 'job.completed'])
+})
+
+test('the message about a claim is delayed by two seconds, or by one for a listed job of a batch', async () => {
+  const caller = await newCaller()
+  const enrolled = await enrolledCluster(caller)
+  const delaysOfClaim = (claimKey: string) =>
+    delaysOfMessages(config.PLAT_QUEUE_EVENTS, () => heartbeat(enrolled.request(), { ...enrolled.heartbeat, claimKey }))
+  await dispatchedJob(caller, enrolled)
+  expect(await delaysOfClaim('claim-key-0001')).toEqual([2])
+  await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
+  expect(await delaysOfClaim('claim-key-0002')).toEqual([1])
 })
 
 test('records the end of a job that ends while its start is being recorded', async () => {

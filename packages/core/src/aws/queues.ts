@@ -18,7 +18,6 @@ const coalescingDelaySeconds = 2
 /** Delay of the message that changes share above `immediateMessagesPerSecond`. */
 const sharedDelaySeconds = 1
 
-/** Most jobs end within this time after their claim. */
 const recordingDelaySeconds = 1
 
 export interface JobReference {
@@ -117,10 +116,19 @@ export const enqueueProjectionsSoon = projectionSender(coalescingDelaySeconds)
 
 /**
  * Enqueues jobs that were claimed or have ended. The delay lets the consumer record the start and the end of a short job
- * together, and several jobs in one transaction (`jobs/recording.ts`). Returns whether the message was sent.
+ * together, and several jobs in one transaction (`jobs/recording.ts`). The delay is longer with `canWait`, for jobs whose
+ * end is recorded without a message. Returns whether the message was sent.
  */
-export const enqueueRecording = (organisationId: string, jobIds: readonly string[]): Promise<boolean> =>
-  trySend(config.PLAT_QUEUE_EVENTS, { organisationId, jobs: jobIds.join(',') }, recordingDelaySeconds)
+export const enqueueRecording = (
+  organisationId: string,
+  jobIds: readonly string[],
+  { canWait }: { canWait: boolean },
+): Promise<boolean> =>
+  trySend(
+    config.PLAT_QUEUE_EVENTS,
+    { organisationId, jobs: jobIds.join(',') },
+    canWait ? coalescingDelaySeconds : recordingDelaySeconds,
+  )
 
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>
   enqueue(config.PLAT_QUEUE_EVENTS, { organisationId: 'platform', sweep: 'clusters' }, delaySeconds)

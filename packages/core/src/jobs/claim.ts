@@ -120,7 +120,7 @@ export async function claim(
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) {
     // The process may have stopped before it sent the message.
-    if (job.isStartPending) await recordSoon(organisationId, [jobId])
+    if (job.isStartPending) await recordClaims([job])
     return claimResponse(job, job.leaseId, payload, statementKey)
   }
   // An unknown key is rejected before the claim, so that the job stays queued until the relay has been enrolled again.
@@ -134,7 +134,7 @@ export async function claim(
     orThrow(patch(keys.cluster(organisationId, clusterId), inboxExitChange([job]), isCurrentRelay), 'relay_revoked'),
     ...leaveInbox(job),
   ])
-  await recordSoon(organisationId, [jobId])
+  await recordClaims([start.runningJob])
   return claimResponse(start.runningJob, start.leaseId, payload, statementKey)
 }
 
@@ -184,7 +184,7 @@ export async function claimWaiting(
   const listedJobs = await readListed(caller, cluster)
   const repeatedJobs = listedJobs.flatMap((each) => startedJobsOf(each, caller, claimKey))
   // The process may have stopped before it sent the message.
-  await recordSoon(caller.organisationId, repeatedJobs.map(idOf))
+  await recordClaims(repeatedJobs.map(({ runningJob }) => runningJob))
   const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
   const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
   const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
@@ -206,19 +206,23 @@ export async function claimWaiting(
   // Jobs or the relay of the cluster changed in between. The next heartbeat reads the inbox again.
   if (startedJobs === 'conflict') return { claims: [], moreJobs: true }
   await failpoint('claim.written')
-  await recordSoon(caller.organisationId, startedJobs.map(idOf))
+  await recordClaims(startedJobs.map(({ runningJob }) => runningJob))
   const claims = await responsesTo([...repeatedJobs, ...startedJobs], statementKey)
   // If no job was claimable, for example because all have expired, another heartbeat would not find one either.
   const hasClaimed = startedJobs.length > 0 || claimableJobs.length > 0
   return { claims, moreJobs: hasClaimed && waitingCount > startedJobs.length }
 }
 
-const jobIdOf = ({ id }: JobRecord): string => id
+const idOf = ({ id }: JobRecord): string => id
+
+/** The message about the claim of a listed job of a batch also counts its end, so it is sent with a shorter delay. */
+async function recordClaims(jobs: readonly JobRecord[]): Promise<void> {
+  const canWait = !jobs.some(({ isListed, batchId }) => isListed && batchId !== undefined)
+  if (jobs[0] !== undefined) await recordSoon(jobs[0].organisationId, jobs.map(idOf), { canWait })
+}
 
 type Waiting = { job: JobRecord; payload: string }
 type Started = { runningJob: JobRecord; leaseId: string; payload: string }
-
-const idOf = ({ runningJob }: Started): string => runningJob.id
 
 /** A relay with a control channel might send its next heartbeat only minutes later. */
 async function retryOnce(start: () => Promise<Started[] | 'conflict'>): Promise<Started[] | 'conflict'> {
@@ -231,7 +235,7 @@ async function readListed(caller: RelayCaller, cluster: ClusterRecord): Promise<
   const listedJobs = await jobsWithPayload(caller, listedIn(cluster))
   const jobs = listedJobs.map(({ job }) => job)
   const lateJobs = jobs.filter((job) => canRecordLater(job, cluster.listedBatchJobs) && isLate(job))
-  if (lateJobs.length > 0) await enqueueRecording(caller.organisationId, lateJobs.map(jobIdOf))
+  if (lateJobs.length > 0) await enqueueRecording(caller.organisationId, lateJobs.map(idOf), { canWait: false })
   return listedJobs
 }
 

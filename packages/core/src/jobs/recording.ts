@@ -34,9 +34,13 @@ const retryMs = 30_000
 export const recordJobs = coalesced(recordAll, isTransient)
 
 /** Sends the message whose consumer records the jobs. If the queue does not accept it, records them at once. */
-export async function recordSoon(organisationId: string, jobIds: readonly string[]): Promise<void> {
+export async function recordSoon(
+  organisationId: string,
+  jobIds: readonly string[],
+  { canWait = false } = {},
+): Promise<void> {
   for (const part of chunk(jobIds, maxJobsPerRecord)) {
-    if (!(await enqueueRecording(organisationId, part))) await recordJobs(organisationId, part)
+    if (!(await enqueueRecording(organisationId, part, { canWait }))) await recordJobs(organisationId, part)
   }
 }
 
