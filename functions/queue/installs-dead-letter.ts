@@ -1,9 +1,10 @@
 import { deadLetterOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
 import { InstallMessage } from '@platform/http/messages'
-import { moduleOperations } from '@platform/worker/handlers'
+
+const loadHandlers = async () => (await import('@platform/worker/modules/handlers')).moduleHandlers()
 
 /** Ignores scans: the schedule repeats a failed scan. */
 export const handler = consume(InstallMessage, async (message) => {
-  if ('jobId' in message) await deadLetterOperation(message, moduleOperations)
+  if ('jobId' in message) await deadLetterOperation(message, loadHandlers)
 })

@@ -1,6 +1,7 @@
 import { deadLetterOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
 import { JobMessage } from '@platform/http/messages'
-import { platformOperations } from '@platform/worker/handlers'
 
-export const handler = consume(JobMessage, (message) => deadLetterOperation(message, platformOperations))
+const loadHandlers = async () => (await import('@platform/worker/updates/handlers')).updateHandlers()
+
+export const handler = consume(JobMessage, (message) => deadLetterOperation(message, loadHandlers))

@@ -1,7 +1,8 @@
 import { runOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
 import { JobMessage } from '@platform/http/messages'
-import { platformOperations } from '@platform/worker/handlers'
+
+const loadHandlers = async () => (await import('@platform/worker/updates/handlers')).updateHandlers()
 
 /** Runs for up to 300 seconds, because it waits for the bake time of a release. */
-export const handler = consume(JobMessage, (message) => runOperation(message, platformOperations))
+export const handler = consume(JobMessage, (message) => runOperation(message, loadHandlers))

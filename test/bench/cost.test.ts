@@ -1,14 +1,18 @@
 import { expect, test } from 'vitest'
 import {
+  batchJob,
   costByService,
   costOf,
   fleetMonth,
   fleets,
+  idleMonth,
   type Inputs,
   plus,
   quantitiesOf,
   readInputs,
+  relayMonth,
   multiply,
+  singleJob,
 } from './cost/model.ts'
 
 const inputs = await readInputs()
@@ -63,4 +67,13 @@ test('sums quantities times prices by service', () => {
 test('the cost per cluster falls as a fleet grows', () => {
   const costsPerCluster = fleets.map((fleet) => costOf(fleetMonth(inputs, fleet), inputs) / fleet.clusters)
   expect(costsPerCluster).toEqual(costsPerCluster.toSorted((a, b) => b - a))
+})
+
+test.each([
+  ['a million single jobs', multiply(quantitiesOf(inputs, singleJob), 1_000_000), 35],
+  ['a million jobs of batches', multiply(quantitiesOf(inputs, batchJob), 1_000_000), 15],
+  ['a month of an idle relay', relayMonth(inputs), 0.04],
+  ['a month of an idle deployment', idleMonth(inputs), 6],
+])('%s cost at most the goal', (_, quantities, goal) => {
+  expect(costOf(quantities, inputs)).toBeLessThanOrEqual(goal)
 })
