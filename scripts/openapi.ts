@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 // This import comes first, because it extends zod before schemas are created.
 import { openApiDocument } from '@platform/contract/openapi'
-import { operationExamples } from '@platform/cli/commands/add-command'
+import { exampleCommandsOf } from '@platform/cli/commands/add-command'
 import { createProgram } from '@platform/cli/program'
 
 /** The file that `npm run openapi` writes. With `--check`, the command only compares it. */
 export const openApiFile = new URL('../packages/contract/openapi.json', import.meta.url)
 
 export const openApiText = (): string =>
-  `${JSON.stringify(openApiDocument(operationExamples(createProgram())), null, 2)}\n`
+  `${JSON.stringify(openApiDocument(exampleCommandsOf(createProgram())), null, 2)}\n`
 
 function main(): void {
   if (!process.argv.includes('--check')) return writeFileSync(openApiFile, openApiText())

@@ -2,6 +2,7 @@ import { deadLetterOperation } from '@platform/core/operations/run'
 import { consume } from '@platform/http/consume'
 import { InstallMessage } from '@platform/http/messages'
 
+// Ignored scans do not need the handlers.
 const loadHandlers = async () => (await import('@platform/worker/modules/handlers')).moduleHandlers()
 
 /** Ignores scans: the schedule repeats a failed scan. */

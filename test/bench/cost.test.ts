@@ -74,6 +74,6 @@ test.each([
   ['a million jobs of batches', multiply(quantitiesOf(inputs, batchJob), 1_000_000), 15],
   ['a month of an idle relay', relayMonth(inputs), 0.04],
   ['a month of an idle deployment', idleMonth(inputs), 6],
-])('%s cost at most the goal', (_, quantities, goal) => {
+])('the cost of %s is within the goal', (_, quantities, goal) => {
   expect(costOf(quantities, inputs)).toBeLessThanOrEqual(goal)
 })

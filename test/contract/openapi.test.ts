@@ -10,7 +10,7 @@ import { statusOf, wireCodeOf } from '@platform/contract/errors'
 import { errorCodesOf } from '@platform/contract/failures'
 import { type Route, routes } from '@platform/contract/index'
 import committed from '@platform/contract/openapi.json' with { type: 'json' }
-import { operationExamples } from '@platform/cli/commands/add-command'
+import { exampleCommandsOf } from '@platform/cli/commands/add-command'
 import { createProgram } from '@platform/cli/program'
 import { Describer } from '@platform/contract/openapi/describe'
 import { missingExample } from '@platform/contract/openapi/examples'
@@ -18,7 +18,7 @@ import { describe, expect, test } from 'vitest'
 import { isUnbounded, mediaOf, schemasOf, findUndescribed } from './support/schemas.ts'
 
 const document: ApiDocument = committed
-const commands = operationExamples(createProgram())
+const commands = exampleCommandsOf(createProgram())
 
 function operationOf({
   method,

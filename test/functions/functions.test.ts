@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { docsPage } from '@platform/contract/docs'
 import { eventCatalog } from '@platform/contract/event-catalog'
-import { functions, routes } from '@platform/contract/index'
+import { filesByFunction, routes } from '@platform/contract/index'
 import { manifestJsonSchema } from '@platform/contract/manifest'
 import document from '@platform/contract/openapi.json' with { type: 'json' }
 import { fallback, modulePaths } from '@platform/contract/passage'
@@ -56,12 +56,12 @@ test('is live before bootstrap, and ready only afterwards', async () => {
 })
 
 test('every function of the contract is a file, and every file a function', () => {
-  const names = [...Object.keys(functions), modulePaths.function, fallback.function, ...Object.keys(tasks)]
+  const names = [...Object.keys(filesByFunction), modulePaths.function, fallback.function, ...Object.keys(tasks)]
   expect(files.toSorted()).toEqual(names.toSorted())
   expect(functionNames.toSorted()).toEqual(names.toSorted())
 })
 
-test.each(Object.keys(functions))('%s serves exactly its operations of the contract', (name) => {
+test.each(Object.keys(filesByFunction))('%s serves exactly its operations of the contract', (name) => {
   const source = readFileSync(new URL(`${name}.ts`, folder), 'utf8')
   const servedOperations = [...source.matchAll(/\broute\(\s*(\w+)/g)].map(([, operationId]) => String(operationId))
   const expected = routes.filter((route) => route.function === name).map(({ operationId }) => operationId)

@@ -1,10 +1,10 @@
 import { bodySchemaOf, type EndpointDefinition } from '@platform/contract/endpoint'
-import { type FunctionName, functions, routes } from '@platform/contract/index'
+import { type FunctionName, filesByFunction, routes } from '@platform/contract/index'
 import { newId } from '@platform/core/id'
 import type { GatewayHandler } from '@platform/http/response'
 import type { TestRequest } from '../support/request.ts'
 
-const names = Object.keys(functions) as FunctionName[]
+const names = Object.keys(filesByFunction) as FunctionName[]
 const handlers = new Map(
   await Promise.all(
     names.map(async (name): Promise<[FunctionName, GatewayHandler]> => {

@@ -23,7 +23,7 @@ const urlVariable = 'PLAT_TEST_DEPLOYMENT'
 export async function setup(): Promise<() => Promise<void>> {
   await using parts = new AsyncDisposableStack()
   const folder = parts.use(await temporaryFolder())
-  // For the service of esbuild, a Go program that spends a quarter of its CPU time on garbage by default.
+  // By default, the esbuild service (a Go program) spends a quarter of its CPU time on collecting garbage.
   process.env['GOGC'] ??= '400'
   const assets = buildAssets(join(root, 'dist'))
   const reply = build(assets, join(folder.path, 'functions')).then(

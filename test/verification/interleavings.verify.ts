@@ -8,7 +8,7 @@ import * as Batch from '@platform/core/jobs/batches/batch'
 import { claim } from '@platform/core/jobs/claim'
 import { complete, completeAll } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
-import { recordJobs } from '@platform/core/jobs/recording'
+import { recordStartsAndEnds } from '@platform/core/jobs/recording'
 import { removeCluster } from '@platform/core/jobs/remove-cluster'
 import { complete as completeSetup } from '@platform/core/platform/setup'
 import { enroll } from '@platform/core/relays/enrollment'
@@ -195,7 +195,7 @@ test('jobs whose results share a request start once and end once', () =>
       const tasks: (() => Promise<unknown>)[] = [
         () => completeAll(enrolled.request(), reports),
         () => completeAll(enrolled.request(), reports.toReversed()),
-        () => recordJobs(organisationId, jobIds),
+        () => recordStartsAndEnds(organisationId, jobIds),
         () => complete(enrolled.request(), first.jobId, first),
         () => Job.cancel(caller, first.jobId),
       ]
@@ -223,7 +223,7 @@ test('the end of a job of a batch is recorded once, and before its cluster is re
         claims.map(({ jobId, leaseId }) => complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))),
       )
     const [endFirst, endSecond] = [end(first, await beat(first)), end(second, await beat(second))]
-    const record = () => recordJobs(organisationId, jobIds)
+    const record = () => recordStartsAndEnds(organisationId, jobIds)
     await endSecond()
     const remove = () => removeCluster(caller, first.cluster.id)
     const tasks = [endFirst, record, () => beat(first, { running: jobIds.slice(0, 1) }), endFirst, remove, record]
@@ -231,8 +231,9 @@ test('the end of a job of a batch is recorded once, and before its cluster is re
     const messages = await messagesSentBy(config.PLAT_QUEUE_EVENTS, async () =>
       successesOf(await interleave<unknown>(scheduler, tasks.slice(0, count)), ...codes),
     )
-    // The first `record` processed the message about the claims.
-    for (const { jobs: ids } of messages) if (ids !== undefined) await recordJobs(organisationId, ids.split(','))
+    // The tasks `record` consume the message about the claims. The messages that the tasks sent are consumed here.
+    for (const { jobs: ids } of messages)
+      if (ids !== undefined) await recordStartsAndEnds(organisationId, ids.split(','))
     for (const enrolled of clusters) {
       const [activeCount, waitingCount] = await readJobCounters(caller, enrolled)
       // The cluster may have been removed.

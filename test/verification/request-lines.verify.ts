@@ -1,4 +1,4 @@
-import { functions, routes } from '@platform/contract/index'
+import { filesByFunction, routes } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { newSecret } from '@platform/core/id'
 import type { GatewayHandler } from '@platform/http/response'
@@ -50,7 +50,7 @@ let module: Instance
 let lines: readonly RequestLine[]
 
 beforeAll(async () => {
-  handlers = new Map(await Promise.all(Object.keys(functions).map(loadHandler))).set(
+  handlers = new Map(await Promise.all(Object.keys(filesByFunction).map(loadHandler))).set(
     modulePaths.function,
     moduleGateway,
   )

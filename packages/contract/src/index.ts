@@ -37,7 +37,7 @@ import * as webhook from './webhook.ts'
  * Function name → the files that declare its endpoints. Each function is one Lambda function and one file,
  * `functions/<name>.ts`. The route table contains every endpoint that these files export.
  */
-export const functions = {
+export const filesByFunction = {
   health: [health],
   setup: [setup],
   auth: [auth, browserSession],
@@ -59,7 +59,7 @@ export const functions = {
 } as const satisfies Record<string, readonly object[]>
 
 /** Name of a function that serves endpoints. */
-export type FunctionName = keyof typeof functions
+export type FunctionName = keyof typeof filesByFunction
 
 /** An endpoint with its function. `operationId` is the name of the endpoint's export. */
 export interface Route {
@@ -69,7 +69,7 @@ export interface Route {
   endpoint: EndpointDefinition
 }
 
-const isFunction = (name: string): name is FunctionName => Object.hasOwn(functions, name)
+const isFunction = (name: string): name is FunctionName => Object.hasOwn(filesByFunction, name)
 
 const isEndpoint = (value: unknown): value is EndpointDefinition =>
   typeof value === 'object' && value !== null && 'method' in value && 'path' in value
@@ -80,7 +80,7 @@ const methods = ['get', 'post', 'put', 'patch', 'delete']
 const sortKey = ({ endpoint: { path, method } }: Route): string => `${path} ${methods.indexOf(method)}`
 
 const routesOf = (name: FunctionName): Route[] =>
-  functions[name]
+  filesByFunction[name]
     .flatMap((file) => Object.entries<unknown>(file))
     .flatMap(([operationId, endpoint]) =>
       isEndpoint(endpoint) ? [{ function: name, operationId, method: endpoint.method.toUpperCase(), endpoint }] : [],
@@ -91,7 +91,7 @@ const routesOf = (name: FunctionName): Route[] =>
  * The route table: all endpoints of the platform, for each function in the order of their paths. The gateways, grants,
  * OpenAPI document and table-driven tests are derived from it.
  */
-export const routes: readonly Route[] = Object.keys(functions).filter(isFunction).flatMap(routesOf)
+export const routes: readonly Route[] = Object.keys(filesByFunction).filter(isFunction).flatMap(routesOf)
 
 /** Each path with the function that serves all its methods. Gateways route by path, and functions by method. */
 export const routePaths: readonly (readonly [path: string, functionName: FunctionName])[] = [

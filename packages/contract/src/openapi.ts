@@ -33,10 +33,10 @@ const securitySchemes = {
 const license = { name: 'All rights reserved', identifier: 'LicenseRef-All-Rights-Reserved' }
 
 /**
- * Returns the contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. `commands` are
- * examples of `plat` commands by operation.
+ * Returns the contract as an OpenAPI 3.1 document, built from the schemas that also validate requests. `exampleCommands`
+ * contains one `plat` command for each operation that has a command.
  */
-export function openApiDocument(commands: Readonly<Record<string, string>>): ApiDocument {
+export function openApiDocument(exampleCommands: Readonly<Record<string, string>>): ApiDocument {
   const app = new OpenAPIHono()
   const registry = app.openAPIRegistry
   for (const [name, scheme] of Object.entries(securitySchemes)) {
@@ -50,7 +50,7 @@ export function openApiDocument(commands: Readonly<Record<string, string>>): Api
   registry.register('Error', ErrorBody)
   registry.register('InvokeScriptPayload', InvokeScriptPayload)
   registry.register('BatchJob', BatchJob)
-  for (const route of routes) registry.registerPath(operationOf(route, commands[route.operationId]))
+  for (const route of routes) registry.registerPath(operationOf(route, exampleCommands[route.operationId]))
   const correctedDocument = correct(
     app.getOpenAPI31Document({
       openapi: '3.1.1',

@@ -49,9 +49,9 @@ const sweepPauseMs = 70_000
 const checksPerSweep = 5
 /** After these heartbeats, the list of recent tokens in the cluster record no longer grows. */
 const warmUpHeartbeats = 20
-/** Longer than the delay of messages about submitted jobs. */
-const submissionDelayMs = 2500
-/** Longer than the delay of messages about claimed and ended jobs. */
+/** Longer than the delay of messages about submitted jobs and about claims of single jobs. */
+const longDelayMs = 2500
+/** Longer than the delay of messages about claims and ends of listed jobs of batches. */
 const recordingDelayMs = 1500
 /** Longer than the delay of messages that changes share. */
 const sharedDelayMs = 1500
@@ -139,12 +139,12 @@ async function recordWebhook(recorder: Recorder, { accessToken }: Tenant, host: 
   await recorder.deliverMessages()
 }
 
-export async function recordJobs(recorder: Recorder, { accessToken }: Tenant): Promise<readonly BenchRelay[]> {
+export async function measureJobs(recorder: Recorder, { accessToken }: Tenant): Promise<readonly BenchRelay[]> {
   const relay = await newRecordedRelay(recorder, accessToken)
   await runJob(new Recorder(), accessToken, relay)
   const jobId = await runJobByCalls(recorder, accessToken, relay)
   // The messages about earlier jobs must not count.
-  await delay(submissionDelayMs)
+  await delay(longDelayMs)
   await recorder.deliverMessages()
   await recorder.measure('a single job', () => runJob(recorder, accessToken, relay))
   const poll = getRequest(`/api/v1/jobs/${jobId}`, accessToken)
@@ -201,7 +201,7 @@ async function runJob(recorder: Recorder, accessToken: string, relay: BenchRelay
   const job = await claim(recorder, relay)
   await complete(recorder, job)
   await recorder.deliverMessages()
-  await delay(submissionDelayMs)
+  await delay(longDelayMs)
   await recorder.deliverMessages()
 }
 

@@ -19,7 +19,7 @@ export async function measureUnits(): Promise<void> {
   })
   // Core reads its settings when it is first imported.
   const { config } = await import('@platform/core/config')
-  const { batchJobs, newRecordedRelay, recordFlows, recordJobs, recordLongJobs } = await import('./flows.ts')
+  const { batchJobs, newRecordedRelay, recordFlows, measureJobs, recordLongJobs } = await import('./flows.ts')
   const { Recorder } = await import('./recorder.ts')
   const { setUp } = await import('../support/tenant.ts')
   const recorder = new Recorder()
@@ -28,7 +28,7 @@ export async function measureUnits(): Promise<void> {
   const emptyTableBytes = await storedBytes()
   for (let index = 0; index < storedClusters; index++) await newRecordedRelay(recorder, tenant.accessToken)
   const bytesWithClusters = await storedBytes()
-  const relays = await recordJobs(recorder, tenant)
+  const relays = await measureJobs(recorder, tenant)
   const cluster = (bytesWithClusters - emptyTableBytes) / storedClusters
   const batchJob = ((await storedBytes()) - bytesWithClusters) / batchJobs - cluster
   await recordLongJobs(recorder, tenant, relays)

@@ -1,7 +1,7 @@
 import { atMost, type Goal, type Section } from '../support/section.ts'
 import { setUp } from '../support/tenant.ts'
 import { type Budget, flowBudgets, operationBudgets } from './budgets.ts'
-import { recordFlows, recordJobs, recordLongJobs } from './flows.ts'
+import { recordFlows, measureJobs, recordLongJobs } from './flows.ts'
 import { recordOperations } from './operations.ts'
 import { type Cost, Recorder } from './recorder.ts'
 
@@ -11,7 +11,7 @@ export async function* measureCost(webhookHost: string): AsyncGenerator<Section>
   const recorder = new Recorder()
   const tenant = await setUp()
   await recordFlows(recorder, tenant, webhookHost)
-  await recordLongJobs(recorder, tenant, await recordJobs(recorder, tenant))
+  await recordLongJobs(recorder, tenant, await measureJobs(recorder, tenant))
   await recordOperations(recorder)
   yield costSection('Operations: calls and capacity units', recorder.costs, operationBudgets)
   yield costSection('Flows, with the messages that follow', recorder.costs, flowBudgets)

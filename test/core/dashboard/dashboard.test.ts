@@ -17,7 +17,7 @@ import * as keys from '@platform/core/db/keys'
 import { batchPut, get, patch, query, remove, replace } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { claim } from '@platform/core/jobs/claim'
-import { recordJobs } from '@platform/core/jobs/recording'
+import { recordStartsAndEnds } from '@platform/core/jobs/recording'
 import * as Job from '@platform/core/jobs/job'
 import { list as listJobs } from '@platform/core/jobs/list'
 import { chunk } from '@platform/core/lib/async'
@@ -76,7 +76,7 @@ test('counts clusters and jobs like their lists', async () => {
   await runJob(onlineCluster, failed, 1)
   await Job.cancel(caller, cancelled)
   await claim(onlineCluster.request(), running, undefined)
-  await recordJobs(caller.organisationId, [running])
+  await recordStartsAndEnds(caller.organisationId, [running])
   await drainOutbox(caller.organisationId)
 
   const { clusters, jobs } = await freshSummary(caller)

@@ -11,7 +11,7 @@ import { expand } from '@platform/core/jobs/batches/expand'
 import { jobIdOf } from '@platform/core/jobs/batches/id'
 import * as Job from '@platform/core/jobs/job'
 import { type JobFilter, list } from '@platform/core/jobs/list'
-import { recordJobs } from '@platform/core/jobs/recording'
+import { recordStartsAndEnds } from '@platform/core/jobs/recording'
 import { chunk } from '@platform/core/lib/async'
 import { operationTypes } from '@platform/core/operations/record'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -68,7 +68,7 @@ async function createJobs(caller: Caller, clusters: readonly EnrolledCluster[]) 
 async function bringToStatus(caller: Caller, enrolled: EnrolledCluster, jobId: string, status: JobStatus) {
   if (status === 'Running') {
     await claim(enrolled.request(), jobId, undefined)
-    await recordJobs(caller.organisationId, [jobId])
+    await recordStartsAndEnds(caller.organisationId, [jobId])
   }
   if (status === 'Cancelled') await Job.cancel(caller, jobId)
   if (status === 'Completed') await runJob(enrolled, jobId)

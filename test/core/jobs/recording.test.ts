@@ -7,7 +7,7 @@ import { batchPut, update } from '@platform/core/db/table'
 import { now } from '@platform/core/clock'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import { complete } from '@platform/core/jobs/complete'
-import { recordJobs } from '@platform/core/jobs/recording'
+import { recordStartsAndEnds } from '@platform/core/jobs/recording'
 import { claim } from '@platform/core/jobs/claim'
 import * as Job from '@platform/core/jobs/job'
 import { removeCluster } from '@platform/core/jobs/remove-cluster'
@@ -52,7 +52,7 @@ async function runningBatch(clusterCount: number, settings: object = {}) {
       caller,
       clusters.map(({ cluster }) => cluster.id),
     )
-  const record = (ids = jobIds) => recordJobs(caller.organisationId, ids)
+  const record = (ids = jobIds) => recordStartsAndEnds(caller.organisationId, ids)
   /** Returns the ids of the batch's jobs whose ends the check of the batch enqueues. */
   const check = async () => {
     await update(keys.batch(caller.organisationId, batchId), { set: keys.dueIndexKeys(batchId, now()) })
@@ -65,7 +65,7 @@ async function runningBatch(clusterCount: number, settings: object = {}) {
 const jobsEnqueuedBy = async (work: () => Promise<unknown>): Promise<string[]> =>
   (await messagesSentBy(config.PLAT_QUEUE_EVENTS, work)).flatMap(({ jobs }) => jobs?.split(',') ?? [])
 
-async function withoutQueues(work: () => Promise<unknown>): Promise<void> {
+async function withUnavailableQueues(work: () => Promise<unknown>): Promise<void> {
   const send = vi.spyOn(SQSClient.prototype, 'send').mockRejectedValue(new Error('The queue is unavailable.'))
   try {
     await work()
@@ -106,7 +106,7 @@ test('records the other ends together if one of them is recorded already or has 
     [1, 1, 1],
   ])
   expect(await readPendingEvents(caller, 'job.completed')).toHaveLength(3)
-  // The first end, the start of the job that still runs, and the other ends.
+  // One record for the first end, one for the start of the job that still runs, and one for the other ends.
   expect(await readPendingRecords(caller.organisationId)).toHaveLength(3)
 })
 
@@ -128,15 +128,15 @@ test('a claim enqueues its job, and the end enqueues it again if the start was r
   const enrolled = await enrolledCluster(caller)
   const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
   const report = { ...enrolled.heartbeat, claimKey: 'claim-key-0000' }
-  const claimOnce = async () => void ({ claims } = await heartbeat(enrolled.request(), report))
+  const sendClaim = async () => void ({ claims } = await heartbeat(enrolled.request(), report))
   let claims: Awaited<ReturnType<typeof heartbeat>>['claims']
-  expect(await jobsEnqueuedBy(claimOnce)).toEqual(jobIds)
+  expect(await jobsEnqueuedBy(sendClaim)).toEqual(jobIds)
   // The platform may have stopped before it sent the message.
-  expect(await jobsEnqueuedBy(claimOnce)).toEqual(jobIds)
-  await recordJobs(caller.organisationId, jobIds)
+  expect(await jobsEnqueuedBy(sendClaim)).toEqual(jobIds)
+  await recordStartsAndEnds(caller.organisationId, jobIds)
   const completion = completionReport(enrolled, claims?.[0]?.leaseId ?? '')
   expect(await jobsEnqueuedBy(() => complete(enrolled.request(), jobIds[0]!, completion))).toEqual(jobIds)
-  await recordJobs(caller.organisationId, jobIds)
+  await recordStartsAndEnds(caller.organisationId, jobIds)
   const names = (await readPendingEvents(caller))
     .map(({ name }) => name)
     .filter((name) => /^job\.(started|completed)$/.test(name))
@@ -237,7 +237,7 @@ test('records a start and an end at once if the queue is unavailable', async () 
   const caller = await newCaller()
   const enrolled = await enrolledCluster(caller)
   const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
-  await withoutQueues(async () => {
+  await withUnavailableQueues(async () => {
     const [job] = await claimAll(enrolled)
     expect(await readPendingEvents(caller, 'job.started')).toHaveLength(1)
     await complete(enrolled.request(), jobIds[0]!, completionReport(enrolled, job!.leaseId))
@@ -278,13 +278,15 @@ test('a claim in a separate request removes the job from the list, so that its e
   const enrolled = await enrolledCluster(caller)
   const { jobIds } = await submitAndExpand(caller, { jobs: jobsForClusters([enrolled.cluster.id]) })
   let leaseId = ''
-  const claimOnce = async () => void ({ leaseId } = await claim(enrolled.request(), jobIds[0]!, 'claim-key-0000'))
+  const sendClaim = async () => void ({ leaseId } = await claim(enrolled.request(), jobIds[0]!, 'claim-key-0000'))
   // The platform may have stopped before it sent the message about the first claim.
-  expect([await jobsEnqueuedBy(claimOnce), await jobsEnqueuedBy(claimOnce)]).toEqual([jobIds, jobIds])
+  expect([await jobsEnqueuedBy(sendClaim), await jobsEnqueuedBy(sendClaim)]).toEqual([jobIds, jobIds])
   await complete(enrolled.request(), jobIds[0]!, completionReport(enrolled, leaseId))
   expect(await readClusterCounters(caller, [enrolled.cluster.id])).toEqual([[0, 0, 1]])
   // The message about the claim finds nothing to record.
-  expect((await measureUsage(() => recordJobs(caller.organisationId, jobIds))).usage.calls).toEqual(['BatchGetItem'])
+  expect((await measureUsage(() => recordStartsAndEnds(caller.organisationId, jobIds))).usage.calls).toEqual([
+    'BatchGetItem',
+  ])
 })
 
 test('the event of an end has the time of the end and its relay, even if it is recorded later', async () => {

@@ -3,7 +3,7 @@ import { Completion } from '@platform/contract/relay'
 import * as Job from '@platform/core/jobs/job'
 import { complete } from '@platform/core/jobs/complete'
 import { append, readBytes } from '@platform/core/jobs/output'
-import { recordJobs } from '@platform/core/jobs/recording'
+import { recordStartsAndEnds } from '@platform/core/jobs/recording'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { bootstrapPlatform, callerWithCluster, expectError } from '../../support/fixtures.ts'
@@ -106,14 +106,14 @@ test('an end records the start, unless the message about the claim or a renewed 
   const { caller, enrolled, jobIds, beat } = await waitingJobs(3)
   const { claims, ids } = await beat('key-0001')
   expect(await readPendingEvents(caller, 'job.started')).toEqual([])
-  await recordJobs(caller.organisationId, jobIds.slice(0, 1))
-  await recordJobs(caller.organisationId, jobIds.slice(0, 1))
+  await recordStartsAndEnds(caller.organisationId, jobIds.slice(0, 1))
+  await recordStartsAndEnds(caller.organisationId, jobIds.slice(0, 1))
   advanceClock(151_000)
   await beat('key-0002', { running: jobIds.slice(1, 2) })
   expect((await readPendingEvents(caller, 'job.started')).map(({ subject }) => subject)).toEqual(jobIds.slice(0, 2))
   for (const { jobId, leaseId } of claims)
     await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId))
-  await recordJobs(caller.organisationId, jobIds)
+  await recordStartsAndEnds(caller.organisationId, jobIds)
   const startEvents = await readPendingEvents(caller, 'job.started')
   expect(startEvents.map(({ subject }) => subject).toSorted()).toEqual(ids.toSorted())
 })
@@ -121,7 +121,8 @@ test('an end records the start, unless the message about the claim or a renewed 
 test('starts that are recorded at the same time share a transaction, unless a job ends in between', async () => {
   const { caller, enrolled, jobIds, beat } = await waitingJobs(5)
   const { claims } = await beat('key-0001', { freeSlots: 5 })
-  const recordEach = (ids: readonly string[]) => Promise.all(ids.map((id) => recordJobs(caller.organisationId, [id])))
+  const recordEach = (ids: readonly string[]) =>
+    Promise.all(ids.map((id) => recordStartsAndEnds(caller.organisationId, [id])))
   const { usage } = await measureUsage(() => recordEach(jobIds.slice(0, 2)))
   expect(usage.calls.filter((command) => command.startsWith('TransactWrite')).length).toBe(1)
   const { jobId, leaseId } = claims[2] ?? { jobId: '', leaseId: '' }

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { Agent, get } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { functions } from '@platform/contract/index'
+import { filesByFunction } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { version as checkoutVersion } from '@platform/core/lib/version'
 import { localSupervisor } from '@platform/worker/updates/target/local-supervisor'
@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { platformIn } from '../support/platform.ts'
 import { isLong } from '../../support/long.ts'
 
-const functionNames = [...Object.keys(functions), modulePaths.function, fallback.function]
+const functionNames = [...Object.keys(filesByFunction), modulePaths.function, fallback.function]
 const names = [...functionNames, 'bootstrap', 'queue/batches', 'queue/webhooks', 'schedule/sweep']
 
 export const checkout = { version: checkoutVersion }

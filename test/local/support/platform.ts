@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SQSClient } from '@aws-sdk/client-sqs'
-import { functions } from '@platform/contract/index'
+import { filesByFunction } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { type Platform, startPlatform } from '@platform/local/platform'
@@ -13,7 +13,7 @@ const idleSource = `export const handler = async () => ({})`
 
 export async function writeFunctions(folder: string, sources: Record<string, string> = {}): Promise<string> {
   const functionsDir = join(folder, 'functions')
-  const stubs = Object.fromEntries(Object.keys(functions).map((name) => [name, echo]))
+  const stubs = Object.fromEntries(Object.keys(filesByFunction).map((name) => [name, echo]))
   const others = {
     bootstrap: idleSource,
     'queue/webhooks': idleSource,

@@ -1,7 +1,10 @@
 import type { operations } from '@platform/contract/openapi-types'
 import { type Command, InvalidArgumentError } from 'commander'
 
-/** Examples of a command, or operation of the API → its examples. The API reference shows the first one. */
+/**
+ * The examples in the help of a command. If the command uses operations of the API, the examples are grouped by
+ * operation, and the API reference shows the first example of each group.
+ */
 export type Examples = readonly string[] | Partial<Record<keyof operations, string | readonly string[]>>
 
 /** Adds a command with a description, examples and the option `--json`. */
@@ -34,13 +37,13 @@ export function withExamples(command: Command, examples: Examples): Command {
   return lines.length === 0 ? command : command.addHelpText('after', ['', 'Examples', ...lines].join('\n'))
 }
 
-/** Returns operation → the first example of its command, for a command and its subcommands. */
-export function operationExamples(command: Command): Record<string, string> {
+/** Returns the first example of each operation that a command or its subcommands use. */
+export function exampleCommandsOf(command: Command): Record<string, string> {
   const examples = examplesByCommand.get(command) ?? []
   const ownExamples = 'length' in examples ? [] : Object.entries(examples)
   return Object.assign(
     Object.fromEntries(ownExamples.map(([operation, texts]) => [operation, [texts].flat()[0]])),
-    ...command.commands.map(operationExamples),
+    ...command.commands.map(exampleCommandsOf),
   )
 }
 

@@ -18,6 +18,7 @@ const coalescingDelaySeconds = 2
 /** Delay of the message that changes share above `immediateMessagesPerSecond`. */
 const sharedDelaySeconds = 1
 
+/** Delay of messages about listed jobs of batches that were claimed or have ended. */
 const recordingDelaySeconds = 1
 
 export interface JobReference {
@@ -116,18 +117,18 @@ export const enqueueProjectionsSoon = projectionSender(coalescingDelaySeconds)
 
 /**
  * Enqueues jobs that were claimed or have ended. The delay lets the consumer record the start and the end of a short job
- * together, and several jobs in one transaction (`jobs/recording.ts`). The delay is longer with `canWait`, for jobs whose
- * end is recorded without a message. Returns whether the message was sent.
+ * together, and several jobs in one transaction (`jobs/recording.ts`). `hasLongDelay` is for jobs whose end is recorded by
+ * the request that reports it. Returns whether the message was sent.
  */
 export const enqueueRecording = (
   organisationId: string,
   jobIds: readonly string[],
-  { canWait }: { canWait: boolean },
+  { hasLongDelay }: { hasLongDelay: boolean },
 ): Promise<boolean> =>
   trySend(
     config.PLAT_QUEUE_EVENTS,
     { organisationId, jobs: jobIds.join(',') },
-    canWait ? coalescingDelaySeconds : recordingDelaySeconds,
+    hasLongDelay ? coalescingDelaySeconds : recordingDelaySeconds,
   )
 
 export const enqueueClusterSweep = (delaySeconds: number): Promise<void> =>

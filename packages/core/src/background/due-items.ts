@@ -17,7 +17,7 @@ import * as keys from '../db/keys.ts'
 import { get, getConsistent, getMany, type Item, patch, query } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { enforceDeadline, enforceDeadlines } from '../jobs/deadlines.ts'
-import { isLate, recordSoon, unrecordedEnds } from '../jobs/recording.ts'
+import { isLate, enqueueOrRecord, unrecordedEnds } from '../jobs/recording.ts'
 import { isTerminal, parseJob } from '../jobs/record.ts'
 import { log } from '../log.ts'
 import { requeueIfStalled } from '../operations/operation.ts'
@@ -299,12 +299,12 @@ async function checkBatch(batch: BatchRecord): Promise<void> {
   const retryMs = now() + 2 * outboxRetryMs
   const jobs = await readJobsOf(organisationId, id)
   const checkMs = (await enforceDeadlines(jobs)) ?? retryMs
-  // Once all jobs are stored, the records of open jobs exist; those of ended jobs may have been removed.
+  // The records of ended jobs may have been removed. Until all jobs are stored, the count may be too low.
   const openCount = batch.submittedCount - batch.expanded + jobs.filter((job) => !isTerminal(job)).length
   const areAllCounted = countEnded(batch) + openCount >= batch.submittedCount
   if (!areAllCounted) {
     const lateJobs = await unrecordedEnds(organisationId, jobs.filter(isLate))
-    await recordSoon(
+    await enqueueOrRecord(
       organisationId,
       lateJobs.map((job) => job.id),
     )

@@ -233,7 +233,10 @@ const changeSiteWrites = (record: ClusterRecord, siteId: string | undefined): Wr
   ...leaveSiteWrites(record.organisationId, record.siteId),
 ]
 
-/** Until this long after the end of its batch, a delayed expansion may store the record of a job (`expand.ts`). */
+/**
+ * Longer than the timeout of functions that expand batches: an invocation that is still storing jobs
+ * (`jobs/batches/expand.ts`) could otherwise store the record of a purged job again.
+ */
 const purgeDelayMs = 45_000
 
 /**

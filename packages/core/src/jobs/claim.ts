@@ -14,7 +14,7 @@ import { isId, newId, sha256 } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { minRereadMs, signStatement, successorsOf } from '../signing/statement-keys.ts'
 import { inboxExitChange, leaveInbox, listedIn, waitingUnlisted } from './inbox.ts'
-import { canRecordLater, isLate, listedBatchJobsOf, recordSoon, recordStart } from './recording.ts'
+import { canRecordLater, isLate, listedBatchJobsOf, enqueueOrRecord, recordStart } from './recording.ts'
 import { type JobRecord, parsePayload, parseRelayed, payloadText } from './record.ts'
 
 const longestIntervalSeconds = Math.max(config.PLAT_HEARTBEAT_INTERVAL_SECONDS, config.PLAT_CHANNEL_HEARTBEAT_SECONDS)
@@ -119,8 +119,8 @@ export async function claim(
   const isRepeat =
     job.status === 'Running' && job.relayId === relayId && claimKey !== undefined && job.claimKey === claimKey
   if (isRepeat && job.leaseId !== undefined) {
-    // The process may have stopped before it sent the message.
-    if (job.isStartPending) await recordClaims([job])
+    // The process may have stopped before it sent the message about the first claim.
+    if (job.isStartPending) await enqueueClaimed([job])
     return claimResponse(job, job.leaseId, payload, statementKey)
   }
   // An unknown key is rejected before the claim, so that the job stays queued until the relay has been enrolled again.
@@ -134,7 +134,7 @@ export async function claim(
     orThrow(patch(keys.cluster(organisationId, clusterId), inboxExitChange([job]), isCurrentRelay), 'relay_revoked'),
     ...leaveInbox(job),
   ])
-  await recordClaims([start.runningJob])
+  await enqueueClaimed([start.runningJob])
   return claimResponse(start.runningJob, start.leaseId, payload, statementKey)
 }
 
@@ -183,8 +183,8 @@ export async function claimWaiting(
 ): Promise<{ claims: HeartbeatClaims; moreJobs: boolean } | undefined> {
   const listedJobs = await readListed(caller, cluster)
   const repeatedJobs = listedJobs.flatMap((each) => startedJobsOf(each, caller, claimKey))
-  // The process may have stopped before it sent the message.
-  await recordClaims(repeatedJobs.map(({ runningJob }) => runningJob))
+  // The process may have stopped before it sent the message about the first claim.
+  await enqueueClaimed(repeatedJobs.map(({ runningJob }) => runningJob))
   const claimableJobs = listedJobs.filter(({ job }) => isClaimable(job))
   const waitingCount = claimableJobs.length + Math.max(0, cluster.waitingJobs)
   const limit = Math.min(freeSlots, maxClaims) - repeatedJobs.length
@@ -206,7 +206,7 @@ export async function claimWaiting(
   // Jobs or the relay of the cluster changed in between. The next heartbeat reads the inbox again.
   if (startedJobs === 'conflict') return { claims: [], moreJobs: true }
   await failpoint('claim.written')
-  await recordClaims(startedJobs.map(({ runningJob }) => runningJob))
+  await enqueueClaimed(startedJobs.map(({ runningJob }) => runningJob))
   const claims = await responsesTo([...repeatedJobs, ...startedJobs], statementKey)
   // If no job was claimable, for example because all have expired, another heartbeat would not find one either.
   const hasClaimed = startedJobs.length > 0 || claimableJobs.length > 0
@@ -215,10 +215,10 @@ export async function claimWaiting(
 
 const idOf = ({ id }: JobRecord): string => id
 
-/** The message about the claim of a listed job of a batch also counts its end, so it is sent with a shorter delay. */
-async function recordClaims(jobs: readonly JobRecord[]): Promise<void> {
-  const canWait = !jobs.some(({ isListed, batchId }) => isListed && batchId !== undefined)
-  if (jobs[0] !== undefined) await recordSoon(jobs[0].organisationId, jobs.map(idOf), { canWait })
+/** The delay is shorter for listed jobs of batches, because the consumer may also record their ends. */
+async function enqueueClaimed(jobs: readonly JobRecord[]): Promise<void> {
+  const hasLongDelay = !jobs.some(({ isListed, batchId }) => isListed && batchId !== undefined)
+  if (jobs[0] !== undefined) await enqueueOrRecord(jobs[0].organisationId, jobs.map(idOf), { hasLongDelay })
 }
 
 type Waiting = { job: JobRecord; payload: string }
@@ -235,7 +235,8 @@ async function readListed(caller: RelayCaller, cluster: ClusterRecord): Promise<
   const listedJobs = await jobsWithPayload(caller, listedIn(cluster))
   const jobs = listedJobs.map(({ job }) => job)
   const lateJobs = jobs.filter((job) => canRecordLater(job, cluster.listedBatchJobs) && isLate(job))
-  if (lateJobs.length > 0) await enqueueRecording(caller.organisationId, lateJobs.map(idOf), { canWait: false })
+  // A later heartbeat tries again.
+  if (lateJobs.length > 0) await enqueueRecording(caller.organisationId, lateJobs.map(idOf), { hasLongDelay: false })
   return listedJobs
 }
 

@@ -20,7 +20,7 @@ import { commit } from '../outbox/commit.ts'
 import { checkLease, findOwnJobAndList, findOwnJobs, holdsLease } from './claim.ts'
 import { deleteMiddle, endOf as endOfChunks, outputFieldsAfter, lastChunks, outputWrites } from './output.ts'
 import { isTerminal, type JobRecord } from './record.ts'
-import { canRecordLater, effectsOfEnd, recordSoon } from './recording.ts'
+import { canRecordLater, effectsOfEnd, enqueueOrRecord } from './recording.ts'
 import { exitCodeOf, resultOf } from './result.ts'
 
 const maxAttempts = 4
@@ -119,7 +119,7 @@ async function commitFinishes(caller: RelayCaller, finishes: readonly PreparedFi
 
 /** Ends the job; its end is recorded later. Returns false if the job was changed concurrently. */
 async function storeEnd(finish: PreparedFinish): Promise<boolean> {
-  const { key, change, condition } = endWrite({ ...finish, fields: { ...finish.fields, isEndPending: true } })
+  const { key, change, condition } = endWrite({ ...finish, fields: { ...finish.fields, isEndDeferred: true } })
   // A write costs half as much outside of a transaction.
   const isStored =
     finish.writes.length === 0
@@ -129,8 +129,8 @@ async function storeEnd(finish: PreparedFinish): Promise<boolean> {
   await failpoint('end.written')
   await deleteMiddles([finish])
   const { organisationId, id, isStartPending } = finish.job
-  // Otherwise, the message about the claim has not been processed yet.
-  if (!isStartPending) await recordSoon(organisationId, [id])
+  // If the start is pending, the consumer of the message about the claim also records the end.
+  if (!isStartPending) await enqueueOrRecord(organisationId, [id])
   return true
 }
 
@@ -180,7 +180,7 @@ const endWrite = ({ job, fields }: Finish) => ({
   } as const,
 })
 
-/** Also removes `isStartPending`, which `recordJobs` needs if it records the end later. */
+/** Also removes `isStartPending`. An end that is recorded later keeps it, because it is recorded with the start. */
 function recordedEndWrite(finish: Finish): WriteItem {
   const { key, change, condition } = endWrite(finish)
   return patch(key, { ...change, remove: [...change.remove, 'isStartPending'] }, condition)
@@ -205,7 +205,7 @@ async function respondToRepeat(
   listedBatchJobIds: ReadonlySet<string>,
 ): Promise<CompletionResponse> {
   // The process may have stopped before it sent the message.
-  if (canRecordLater(job, listedBatchJobIds)) await recordSoon(job.organisationId, [job.id])
+  if (canRecordLater(job, listedBatchJobIds)) await enqueueOrRecord(job.organisationId, [job.id])
   if (job.completion === hashOf(report) && job.status !== 'Queued' && job.status !== 'Running') {
     return { jobId: job.id, status: job.status }
   }

@@ -1,7 +1,7 @@
 import { type JobStatus, type JobSummary, type jobTypes } from '@platform/contract/job'
 import { jobTitle } from '@platform/contract/job-title'
 import { jobIdOf } from './batches/id.ts'
-import { listPendingJobs } from './batches/find-job.ts'
+import { listUnstoredJobs } from './batches/find-job.ts'
 import { findBatchAndRemoved, readJobsOf } from './batches/record.ts'
 import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
@@ -260,7 +260,7 @@ async function pageOfBatch(
   const batchAndRemoved = await findBatchAndRemoved(organisationId, batchId)
   if (batchAndRemoved === undefined) return noJobs
   const { batch, removedIds } = batchAndRemoved
-  const pendingJobs = new Map((await listPendingJobs(batch)).map((job) => [job.id, job]))
+  const pendingJobs = new Map((await listUnstoredJobs(batch)).map((job) => [job.id, job]))
   const jobIds = Array.from({ length: batch.submittedCount }, (_, index) => jobIdOf(batchId, index)).toReversed()
   const storedJobs = new Map((await readJobsOf(organisationId, batchId)).map((job) => [job.id, job]))
   const jobs = jobIds.flatMap((id) => {

@@ -45,10 +45,10 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** Set until the start of the job is recorded in the outbox; remains set if the end is recorded later, with the start. */
+  /** Set until the start is recorded in the outbox; never removed if the end is recorded later, together with the start. */
   isStartPending: z.literal(true).optional(),
-  /** Set if the end of the job is recorded later; remains set then. */
-  isEndPending: z.literal(true).optional(),
+  /** Set if the request that reported the end did not record it; never removed. */
+  isEndDeferred: z.literal(true).optional(),
   claimKey: z.string().optional(),
   nextSeq: z.number().default(0),
   /** Bytes that the scripts wrote, including those that the relay dropped. */
@@ -91,8 +91,8 @@ export const createWrites = (...args: Parameters<typeof newItems>): WriteItem[] 
   newItems(...args).map(({ key, item }) => create(key, item))
 
 /**
- * Returns the item of a new job, after one for a large payload. Compresses the payload, because JSON may need six bytes
- * for one byte of a script.
+ * Returns the items of a new job. A large payload comes first, so that a stored job always has its payload. Compresses
+ * the payload, because JSON may need six bytes for one byte of a script.
  */
 export function newItems(
   record: Pick<JobRecord, 'organisationId' | 'id' | 'name'> & Item,

@@ -11,18 +11,24 @@ import { type Effects, transitionOf } from '../outbox/record.ts'
 import { effectsOfFinish, type JobEnd, jobEventData, type JobRecord, parseRelayed } from './record.ts'
 
 /**
- * A claim, and the success of a listed job of a batch that is reported in a request of its own, write only the record
- * of the job. The claim also sends a message with a short delay. Its consumer records the starts of the jobs that still
- * run, and the starts and ends of those that have ended. It records several jobs in one transaction, which stores their
- * events in one outbox record. An end also counts the job, and removes it from the list of its cluster. The transaction
- * fails if the job is not in the list, so each end is recorded once.
+ * Records the starts and ends of jobs after the requests that report them, so that several jobs share a transaction and
+ * an outbox record.
  *
- * A start that is still pending when a job ends means that the message about the claim records the end too. Otherwise,
- * the end sends a message of its own. If a message is lost, the first renewal of the lease records the start, and a
- * heartbeat of the cluster or the check of the batch sends another message about the end.
+ * A claim writes no outbox record, but sends a message with a short delay. If a relay reports the success of a listed job
+ * of a batch in a request of its own, the request writes only items of the job. The consumer of the message records the
+ * starts of jobs that still run. In another transaction, it records the ends of jobs whose success was reported in this
+ * way, with starts that are still pending. This transaction also counts the jobs as completed and removes them from the
+ * lists of their clusters.
+ *
+ * The start of a running job is recorded once, because its transaction requires `isStartPending` and removes it. An end,
+ * with a pending start, is recorded once, because its transaction fails unless the list contains the job.
+ *
+ * If the start was recorded before the job ended, the end sends a message of its own. If a message is lost, a repeated
+ * claim or report sends another one. Without a repetition, the first renewal of the lease records a start, and a later
+ * heartbeat of the cluster or the check of the batch sends another message about an end.
  */
 
-/** A record of 30 jobs has up to 60 events, the limit of a run of the projections. */
+/** An outbox record about the ends of 30 jobs has up to 60 events, the limit of a run of the projections. */
 const maxJobsPerRecord = 30
 /** An end that is not recorded after this time is enqueued again. */
 const retryMs = 30_000
@@ -31,25 +37,26 @@ const retryMs = 30_000
  * Records the starts and ends of the jobs, except those that are recorded already. Concurrent calls for one
  * organisation share transactions.
  */
-export const recordJobs = coalesced(recordAll, isTransient)
+export const recordStartsAndEnds = coalesced(recordStartsAndEndsOf, isTransient)
 
 /** Sends the message whose consumer records the jobs. If the queue does not accept it, records them at once. */
-export async function recordSoon(
+export async function enqueueOrRecord(
   organisationId: string,
   jobIds: readonly string[],
-  { canWait = false } = {},
+  { hasLongDelay = false } = {},
 ): Promise<void> {
   for (const part of chunk(jobIds, maxJobsPerRecord)) {
-    if (!(await enqueueRecording(organisationId, part, { canWait }))) await recordJobs(organisationId, part)
+    if (!(await enqueueRecording(organisationId, part, { hasLongDelay })))
+      await recordStartsAndEnds(organisationId, part)
   }
 }
 
-async function recordAll(organisationId: string, jobIds: readonly string[]): Promise<void> {
+async function recordStartsAndEndsOf(organisationId: string, jobIds: readonly string[]): Promise<void> {
   const jobs = await readJobs(organisationId, jobIds)
   const changedIds = await recordStarts(organisationId, jobs.filter(needsStartRecord))
-  // The jobs that have ended in between need no other message, because their starts were pending.
+  // A job that ended after it was read sent no message, because its start was pending.
   const changedJobs = changedIds.length === 0 ? [] : await readJobs(organisationId, changedIds)
-  const endedJobs = [...jobs, ...changedJobs].filter(({ isEndPending }) => isEndPending)
+  const endedJobs = [...jobs, ...changedJobs].filter(({ isEndDeferred }) => isEndDeferred)
   await recordEnds(organisationId, endedJobs)
 }
 

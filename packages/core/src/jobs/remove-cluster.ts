@@ -1,7 +1,7 @@
 import { type Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { PlatformError } from '../error.ts'
-import { recordJobs } from './recording.ts'
+import { recordStartsAndEnds } from './recording.ts'
 
 /** Removes a cluster like `Cluster.remove`. Ends of its jobs that are not recorded yet do not prevent the removal. */
 export async function removeCluster(caller: Caller, clusterId: string): Promise<void> {
@@ -12,7 +12,7 @@ export async function removeCluster(caller: Caller, clusterId: string): Promise<
     const cluster = await Cluster.find(caller.organisationId, clusterId)
     const listedIds = [...(cluster?.listedBatchJobs ?? [])]
     if (listedIds.length === 0) throw error
-    await recordJobs(caller.organisationId, listedIds)
+    await recordStartsAndEnds(caller.organisationId, listedIds)
     await Cluster.remove(caller, clusterId)
   }
 }

@@ -11,7 +11,7 @@ import { log } from '../log.ts'
 import { isOperation } from '../operations/record.ts'
 import { commit } from '../outbox/commit.ts'
 import { transitionOf } from '../outbox/record.ts'
-import { recordJobs, unrecordedEnds } from './recording.ts'
+import { recordStartsAndEnds, unrecordedEnds } from './recording.ts'
 import { removeDetails } from './purge.ts'
 import { isTerminal, type JobRecord, parseJob } from './record.ts'
 
@@ -116,7 +116,7 @@ const idOf = ({ id }: JobRecord): string => id
 async function removeJobs(organisationId: string, jobs: readonly JobRecord[]): Promise<void> {
   await removeDetails(organisationId, jobs.map(idOf))
   const unrecordedJobs = await unrecordedEnds(organisationId, jobs)
-  if (unrecordedJobs.length > 0) await recordJobs(organisationId, unrecordedJobs.map(idOf))
+  if (unrecordedJobs.length > 0) await recordStartsAndEnds(organisationId, unrecordedJobs.map(idOf))
   let rest = jobs
   while (rest.length > 0) {
     const counters = counterWrites(

@@ -11,7 +11,7 @@ import { newId } from '../id.ts'
 import { failpoint } from '../lib/failpoint.ts'
 import { currentTraceId } from '../log.ts'
 import { storeResponseWrite } from './idempotency.ts'
-import { countedTransitions, type Effects, type RecordBody, storedBody } from './record.ts'
+import { transitionsWithCounts, type Effects, type RecordBody, storedBody } from './record.ts'
 
 export interface Change extends Effects {
   writes: readonly WriteItem[]
@@ -101,7 +101,7 @@ export function outboxWrite(
     atMs: now(),
     ...(audit && { audit: { detail: '', ...audit } }),
     events: [...events],
-    transitions: countedTransitions(transitions),
+    transitions: transitionsWithCounts(transitions),
     ...(sweep && { sweep }),
   }
   const { organisationId } = actor

@@ -66,7 +66,7 @@ export const RecordBody = z.object({
   atMs: z.number(),
   audit: Audit.optional(),
   events: z.array(StoredEvent),
-  /** With the number of jobs that have the same transition. */
+  /** Different transitions, each with the number of jobs that have it. */
   transitions: z.array(JobTransition.extend({ count: z.number() })),
   sweep: SweepSummary.optional(),
 })
@@ -113,7 +113,9 @@ export function parseRecord(item: Item): OutboxRecord {
   }
 }
 
-export const countedTransitions = (transitions: readonly JobTransition[]): z.infer<typeof RecordBody>['transitions'] =>
+export const transitionsWithCounts = (
+  transitions: readonly JobTransition[],
+): z.infer<typeof RecordBody>['transitions'] =>
   [...Map.groupBy(transitions, (each) => JSON.stringify(each)).values()].flatMap((group) =>
     group.slice(0, 1).map((transition) => ({ ...transition, count: group.length })),
   )

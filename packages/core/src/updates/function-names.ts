@@ -1,9 +1,13 @@
-import { functions } from '@platform/contract/index'
+import { filesByFunction } from '@platform/contract/index'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { tasks } from '@platform/contract/task'
 
 /** Functions behind the gateway, such as `clusters`, `gateway/modules` and `portal`. */
-export const apiFunctions: readonly string[] = [...Object.keys(functions), modulePaths.function, fallback.function]
+export const apiFunctions: readonly string[] = [
+  ...Object.keys(filesByFunction),
+  modulePaths.function,
+  fallback.function,
+]
 
 export const functionNames: readonly string[] = [...apiFunctions, ...Object.keys(tasks)]
 

@@ -16,7 +16,7 @@ import { complete } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
 import { list } from '@platform/core/jobs/list'
 import { readOutput } from '@platform/core/jobs/output'
-import { recordJobs } from '@platform/core/jobs/recording'
+import { recordStartsAndEnds } from '@platform/core/jobs/recording'
 import { heartbeat } from '@platform/core/relays/heartbeat'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
@@ -210,7 +210,7 @@ test('an expansion killed after any transaction continues there', async () => {
   expect((await Batch.read(caller, batchId)).counts).toMatchObject({ queued: 240 })
 })
 
-async function listedBatch() {
+async function batchWithUnstoredJobs() {
   const { caller, enrolled } = await callerWithCluster()
   const clusterIds = [enrolled.cluster.id, ...(await storeClusters(caller, 2))]
   const { batchId, jobIds } = await Batch.submit(caller, { jobs: jobsForClusters(clusterIds) })
@@ -222,7 +222,7 @@ async function listedBatch() {
 }
 
 test('jobs that are listed but not stored are readable and can be cancelled; their relay waits for the records', async () => {
-  const { caller, clusterIds, batchId, jobIds, claimAll } = await listedBatch()
+  const { caller, clusterIds, batchId, jobIds, claimAll } = await batchWithUnstoredJobs()
   expect(await readClusterCounters(caller, clusterIds)).toEqual(clusterIds.map(() => [1, 1, 1]))
   for (const id of jobIds) expect(await Job.read(caller, id)).toMatchObject({ id, status: 'Queued' })
   expect((await list(caller, { batchId, page: 1, pageSize: 9 })).items.map(({ id }) => id)).toEqual(jobIds.toReversed())
@@ -244,7 +244,7 @@ test('jobs that are listed but not stored are readable and can be cancelled; the
 })
 
 test('the cancellation of a batch whose jobs are listed but not stored ends all of them', async () => {
-  const { caller, clusterIds, batchId, jobIds } = await listedBatch()
+  const { caller, clusterIds, batchId, jobIds } = await batchWithUnstoredJobs()
   await Batch.cancel(caller, batchId)
   await advance(caller, batchId)
   expect((await readJobRecords(caller, jobIds)).map(({ status }) => status)).toEqual(jobIds.map(() => 'Cancelled'))
@@ -268,7 +268,7 @@ test('jobs of one transaction are stored in it unless all of them are listed', a
 })
 
 test('a delayed expansion does not change the record of a job that has run', async () => {
-  const { caller, enrolled, batchId, jobIds, claimAll } = await listedBatch()
+  const { caller, enrolled, batchId, jobIds, claimAll } = await batchWithUnstoredJobs()
   const jobId = jobIds[0]!
   const run = async () => {
     await advance(caller, batchId)
@@ -304,7 +304,7 @@ test('a late projection of a start does not finish the batch again', async () =>
   await runProjections(caller)
   for (const id of jobIds) {
     const { leaseId } = await claim(enrolled.request(), id, undefined)
-    await recordJobs(caller.organisationId, [id])
+    await recordStartsAndEnds(caller.organisationId, [id])
     await complete(enrolled.request(), id, completionReport(enrolled, leaseId))
   }
 

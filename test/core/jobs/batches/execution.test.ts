@@ -12,7 +12,7 @@ import { findBatch } from '@platform/core/jobs/batches/record'
 import { claim } from '@platform/core/jobs/claim'
 import { complete } from '@platform/core/jobs/complete'
 import * as Job from '@platform/core/jobs/job'
-import { recordJobs } from '@platform/core/jobs/recording'
+import { recordStartsAndEnds } from '@platform/core/jobs/recording'
 import { beforeAll, expect, test } from 'vitest'
 import { advanceClock } from '../../../support/clock.ts'
 import {
@@ -92,7 +92,7 @@ test('cancelling during expansion and claims ends each job once', async () => {
   expect(counts).toMatchObject({ queued: 0, running: runningCount, cancelled: 150 - runningCount })
   expect(await readClusterCounters(caller, [clusterId])).toEqual([[runningCount, 0, 150]])
   expect(await readInboxItems(clusterId)).toEqual([])
-  await recordJobs(caller.organisationId, claimedIds)
+  await recordStartsAndEnds(caller.organisationId, claimedIds)
   await runProjections(caller)
   expect((await Batch.read(caller, batchId)).counts).toEqual(counts)
 })

@@ -1,7 +1,7 @@
 import { chunkKeys, type PendingJob, readPendingJobs } from './chunks.ts'
 import { closeBatchWrite } from '../../clusters/removal-guard.ts'
 import { newJobOf } from './find-job.ts'
-import { type BatchRecord, findBatch, stopReasonOf, storedUpTo } from './record.ts'
+import { type BatchRecord, findBatch, stopReasonOf, storedCount } from './record.ts'
 import { system } from '../../caller.ts'
 import { commit } from '../../outbox/commit.ts'
 import { now } from '../../clock.ts'
@@ -20,12 +20,14 @@ import { type Effects } from '../../outbox/record.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
 
 /**
- * Creates the jobs of an accepted batch in transactions. Each transaction advances the batch's progress conditionally,
- * so that concurrent or interrupted expansions create each job once.
+ * Creates the jobs of an accepted batch in transactions. A transaction counts its jobs, adds them to the lists of their
+ * clusters or to inboxes, and advances the batch's progress conditionally, so that concurrent or interrupted expansions
+ * create each job once.
  *
- * If the clusters list all jobs of a transaction, it only lists and counts them, and their records are stored after it,
- * because a write costs half as much outside of a transaction. The next expansion stores the records that an
- * interrupted one has not stored. A repetition cannot change a stored record.
+ * The transaction also stores the records of the jobs, unless the clusters list all of them. In that case, the job
+ * records are stored after the transaction, because a write costs half as much outside of one. Until the record of a job
+ * is stored, reads find the job in its chunk, and no relay can claim it. The next expansion stores the records that an
+ * interrupted one has not stored, and never changes an existing record.
  */
 
 /** The number of consecutive attempts without progress after which the expansion fails. */
@@ -51,11 +53,11 @@ export async function expand(organisationId: string, batchId: string): Promise<B
 }
 
 async function expandFrom(batch: BatchRecord, starts: readonly number[]): Promise<void> {
-  const pendingJobs = await readPendingJobs({ ...batch, starts }, storedUpTo(batch))
+  const pendingJobs = await readPendingJobs({ ...batch, starts }, storedCount(batch))
   if (pendingJobs === undefined) return
   const unlistedIds = unlistedClusters(batch, pendingJobs)
   try {
-    await storeListed(batch, pendingJobs)
+    await storeListedJobs(batch, pendingJobs)
     let currentBatch: BatchRecord | undefined = batch
     while (currentBatch !== undefined && currentBatch.expanded < currentBatch.submittedCount) {
       currentBatch = await createNext(currentBatch, pendingJobs, unlistedIds)
@@ -92,13 +94,14 @@ async function createNext(
       batch.organisationId,
       jobs.flatMap(({ counterChange }) => (counterChange === undefined ? [] : [counterChange])),
     )
-    const unstoredFrom = jobs.every(({ isListed }) => isListed) ? batch.expanded : undefined
+    const areAllListed = jobs.every(({ isListed }) => isListed)
+    const unstoredFrom = areAllListed ? batch.expanded : undefined
     const progress = { expanded: expandedCount, released: releasedCount, unstoredFrom }
     const failure = await commit(system(batch.organisationId), {
       writes: [
         progressWrite(batch, progress),
         ...counters.map(({ write }) => write),
-        ...(unstoredFrom === undefined ? jobs.flatMap(({ writes }) => writes) : []),
+        ...(areAllListed ? [] : jobs.flatMap(({ writes }) => writes)),
         // Jobs of removed clusters count as hidden, because their clusters have no counters.
         ...hiddenWrites(batch.organisationId, countHiddenIn(jobs)),
       ],
@@ -109,9 +112,9 @@ async function createNext(
     })
     if (failure === undefined) {
       const currentBatch = { ...batch, ...progress }
-      if (unstoredFrom === undefined) await wakeRelays(jobs.filter(({ isWaiting }) => isWaiting))
-      else await failpoint('batch.listed')
-      await storeListed(currentBatch, pendingJobs)
+      if (areAllListed) await failpoint('batch.listed')
+      else await wakeRelays(jobs.filter(({ isWaiting }) => isWaiting))
+      await storeListedJobs(currentBatch, pendingJobs)
       return currentBatch
     }
     const counter = counters[failure.index - 1]
@@ -122,11 +125,11 @@ async function createNext(
   }
 }
 
-/** Stores the jobs that are listed but may not be stored yet, and wakes their relays unless the batch must stop. */
-async function storeListed(batch: BatchRecord, pendingJobs: PendingJobs): Promise<void> {
-  const jobs = [...pendingJobs].filter(([index]) => index >= storedUpTo(batch) && index < batch.expanded)
+/** Stores the records of created jobs that may not be stored yet. Wakes their relays, unless the batch must stop. */
+async function storeListedJobs(batch: BatchRecord, pendingJobs: PendingJobs): Promise<void> {
+  const jobs = [...pendingJobs].filter(([index]) => index >= storedCount(batch) && index < batch.expanded)
   await forEachLimit(maxConcurrentWrites, jobs, async ([index, pendingJob]) => {
-    const record = { ...newJobOf(batch, index, pendingJob), ...listedFields }
+    const record = { ...newJobOf(batch, index, pendingJob), isListed: true as const }
     for (const { key, item } of newItems(withIndexKeys(record), pendingJob.payload)) {
       await tryUpdate(key, { set: item }, { pk: { absent: true } })
     }
@@ -186,7 +189,7 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
   const isWaiting = end === undefined && !job.isThrottled
   const isListed = isWaiting && !unlistedIds.has(pendingJob.clusterId)
   const record =
-    end === undefined ? { ...job, ...(isListed && listedFields) } : { ...job, ...end, completedAtMs: now() }
+    end === undefined ? { ...job, ...(isListed && { isListed }) } : { ...job, ...end, completedAtMs: now() }
   const add = {
     jobs: 1,
     ...(end === undefined ? { activeJobs: 1 } : addEnded(end.status)),
@@ -201,8 +204,6 @@ function newJob(batch: BatchRecord, index: number, pendingJob: PendingJob, { rem
   const writes = [...jobWrites, ...(isWaiting && !isListed ? [enterInbox(job)] : [])]
   return { clusterId: record.clusterId, record, writes, isWaiting, isListed, counterChange, effects }
 }
-
-const listedFields = { isListed: true as const }
 
 const withIndexKeys = <Job extends Parameters<typeof keys.jobIndexKeys>[0]>(job: Job) => ({
   ...job,

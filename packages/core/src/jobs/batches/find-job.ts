@@ -1,6 +1,6 @@
 import { type PendingJob, readPendingJobs } from './chunks.ts'
 import { batchIdOf, jobIndexOf, jobIdOf } from './id.ts'
-import { type BatchRecord, findBatch, storedUpTo } from './record.ts'
+import { type BatchRecord, findBatch, storedCount } from './record.ts'
 import * as keys from '../../db/keys.ts'
 import { getConsistent } from '../../db/table.ts'
 import { parseRemovedIds } from '../../clusters/removed.ts'
@@ -30,14 +30,14 @@ export const newJobOf = (batch: BatchRecord, index: number, pendingJob: PendingJ
   ...(isThrottledAtStart(batch, index) && { isThrottled: true as const }),
 })
 
-/** A job that exists only in a chunk of its batch. `payload` is JSON text. */
-export interface UnexpandedJob {
+/** A job read from a chunk of its batch, because its record may not be stored yet. `payload` is JSON text. */
+export interface UnstoredJob {
   job: JobRecord
   payload: string
   isPending: true
 }
 
-const unexpandedJob = (batch: BatchRecord, index: number, pendingJob: PendingJob): UnexpandedJob => ({
+const unstoredJob = (batch: BatchRecord, index: number, pendingJob: PendingJob): UnstoredJob => ({
   job: {
     ...parseJob(newJobOf(batch, index, pendingJob)),
     reason: batch.reason,
@@ -54,10 +54,10 @@ export async function findJob<Stored>(
   organisationId: string,
   jobId: string,
   readStored: () => Promise<Stored | undefined>,
-): Promise<Stored | UnexpandedJob> {
+): Promise<Stored | UnstoredJob> {
   if (!isId('job', jobId)) throw platformError('job_not_found')
   for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    const job = (await readStored()) ?? (await findUnexpanded(organisationId, jobId))
+    const job = (await readStored()) ?? (await findUnstored(organisationId, jobId))
     if (job !== undefined) return job
   }
   throw platformError('job_not_found')
@@ -75,21 +75,21 @@ export async function findStoredJob(
   return { job }
 }
 
-async function findUnexpanded(organisationId: string, jobId: string): Promise<UnexpandedJob | undefined> {
+async function findUnstored(organisationId: string, jobId: string): Promise<UnstoredJob | undefined> {
   const [batchId, index] = [batchIdOf(jobId), jobIndexOf(jobId)]
   const batch = await findBatch(organisationId, batchId)
   if (batch === undefined || index >= batch.submittedCount) throw platformError('job_not_found')
   const { starts } = batch
-  if (starts === undefined || index < storedUpTo(batch)) return undefined
+  if (starts === undefined || index < storedCount(batch)) return undefined
   const pendingJob = (await readPendingJobs({ ...batch, starts }, index, index))?.get(index)
-  return pendingJob && unexpandedJob(batch, index, pendingJob)
+  return pendingJob && unstoredJob(batch, index, pendingJob)
 }
 
 /** Some of the jobs may be stored already. */
-export async function listPendingJobs(batch: BatchRecord): Promise<JobRecord[]> {
+export async function listUnstoredJobs(batch: BatchRecord): Promise<JobRecord[]> {
   const { starts } = batch
-  const pendingJobs = starts && (await readPendingJobs({ ...batch, starts }, storedUpTo(batch)))
+  const pendingJobs = starts && (await readPendingJobs({ ...batch, starts }, storedCount(batch)))
   return [...(pendingJobs ?? [])]
-    .filter(([index]) => index >= storedUpTo(batch))
-    .map(([index, job]) => unexpandedJob(batch, index, job).job)
+    .filter(([index]) => index >= storedCount(batch))
+    .map(([index, job]) => unstoredJob(batch, index, job).job)
 }

@@ -23,7 +23,7 @@ const BatchRecord = z.object({
   ...submitterFields,
   /** The index of each chunk's first job; absent once all jobs are stored. */
   starts: z.array(z.number()).optional(),
-  /** Jobs with a lower index are created, and stored unless their index is at least `unstoredFrom`. */
+  /** Jobs with a lower index are created. All of these are stored, except perhaps those from `unstoredFrom` on. */
   expanded: z.number(),
   /** The jobs from this index up to `expanded` are listed by their clusters, but may not be stored yet. */
   unstoredFrom: z.number().optional(),
@@ -46,8 +46,8 @@ const BatchRecord = z.object({
 })
 export type BatchRecord = z.infer<typeof BatchRecord>
 
-/** Jobs with a lower index are stored. */
-export const storedUpTo = ({ expanded, unstoredFrom = expanded }: BatchRecord): number => unstoredFrom
+/** Jobs with a lower index are stored; some of the others may be. */
+export const storedCount = ({ expanded, unstoredFrom = expanded }: BatchRecord): number => unstoredFrom
 
 export const parseBatch = (item: Item): BatchRecord => BatchRecord.parse(item)
 
