@@ -91,7 +91,7 @@ export async function siteIdOf(api: Api, nameOrId: string): Promise<string> {
   return site.id
 }
 
-/** Parses labels of the form `key=value`. Throws `CliError` if a label has no key. */
+/** Parses labels of the form `key=value`. Throws `CliError` if a label does not have this form or its key is empty. */
 export function parseLabels(words: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     words.map((word) => {

@@ -1,5 +1,6 @@
 import { capabilitiesOf, type EndpointDefinition } from '@platform/contract/endpoint'
 import { type Route, routes } from '@platform/contract/index'
+import { verifyAccessToken } from '@platform/core/signing/access-token'
 import { send, jsonRequest, type TestRequest } from '../../support/request.ts'
 import { toRequest, validRequest } from '../../functions/fixtures.ts'
 import { newUser, password, type SignedInUser } from '../../functions/users.ts'
@@ -22,8 +23,10 @@ export async function recordOperations(recorder: Recorder): Promise<void> {
     for (const operation of [undefined, operationName(route)]) {
       const user = await newUser('PlatformAdmin')
       const request = await requestFor(route, user)
-      await recorder.request('users', readRoles(user), firstRead)
       passSecond()
+      // Reads the access keys again if their cache has expired, so that no measured request does.
+      await verifyAccessToken(String(user.headers['authorization']).slice('Bearer '.length))
+      await recorder.request('users', readRoles(user), firstRead)
       await recorder.request(route.function, request, operation)
     }
   }

@@ -79,7 +79,7 @@ export async function runJob(enrolled: EnrolledCluster, jobId: string, exitCode 
   await complete(enrolled.request(), jobId, completionReport(enrolled, leaseId, exitCode))
 }
 
-/** Stores the attributes of a job that lists read. */
+/** Stores a job with only the attributes that lists of jobs read. */
 export async function storeJob(organisationId: string, status: string): Promise<keys.Key> {
   const id = newId('job')
   const key = keys.job(organisationId, id)

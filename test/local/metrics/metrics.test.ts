@@ -28,9 +28,9 @@ test('unknown paths share one series, as do all ids of a route', async () => {
   serve('GET', '/nowhere', 404)
   const countBefore = countSeries(await read(metrics))
   for (let index = 0; index < 1000; index++) serve('GET', `/${crypto.randomUUID()}/"\\${index}`, 404)
-  const textAfter = await read(metrics)
-  expect(countSeries(textAfter)).toBe(countBefore)
-  expect(valueOf(textAfter, 'platform_http_requests_total', { route: '$default', status: '4xx' })).toBe(1001)
+  const metricsAfter = await read(metrics)
+  expect(countSeries(metricsAfter)).toBe(countBefore)
+  expect(valueOf(metricsAfter, 'platform_http_requests_total', { route: '$default', status: '4xx' })).toBe(1001)
 
   for (let index = 0; index < 1000; index++) serve('GET', `/things/${index}`, 200)
   const [lastSample] = (await read(metrics)).get('platform_http_requests_total')?.samples.slice(-1) ?? []
@@ -130,8 +130,8 @@ test('a scrape contains requests, functions, messages, schedules, queues, store 
   const poll = (name: string) => expect.poll(async () => valueOf(await scrape(), name), { timeout: 20_000 })
   await poll('platform_messages_total').toBe(1)
   await poll('platform_schedule_runs_total').toBeGreaterThan(0)
-  const textAfter = await scrape()
-  const value = (name: string, labels: Record<string, string> = {}) => valueOf(textAfter, `platform_${name}`, labels)
+  const metricsAfter = await scrape()
+  const value = (name: string, labels: Record<string, string> = {}) => valueOf(metricsAfter, `platform_${name}`, labels)
   const list = { function: 'clusters', route: 'GET /api/v1/clusters' }
   const labels = { function: 'clusters', route: 'GET /api/v1/clusters/{id}' }
   expect(value('http_requests_total', { ...list, status: '2xx' })).toBe(1)
@@ -146,7 +146,7 @@ test('a scrape contains requests, functions, messages, schedules, queues, store 
   expect(value('schedule_last_success_timestamp_seconds', { schedule: 'sweep' })).toBeGreaterThan(1.7e9)
   expect(value('store_calls_total', { operation: 'CreateTable' })).toBe(1)
   expect(value('function_threads')).toBe(2)
-  expect(valueOf(textAfter, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
+  expect(valueOf(metricsAfter, 'process_resident_memory_bytes')).toBeGreaterThan(1e6)
 })
 
 test('every metric has a conventional name, a help text, and a row in the operations guide', async () => {

@@ -120,7 +120,7 @@ const clustersStates = [
 ]
 const batchStates = [plain('cancel', 'Cancel batch')]
 const notFound: Partial<PortalPage> = { isStandalone: true, allow: [/^response 404 GET \/nothing\/here$/] }
-const newJob = 'Run a script'
+const newJobHeading = 'Run a script'
 
 export const pages: readonly PortalPage[] = [
   page('dashboard', '/dashboard', 'Dashboard', dashboardStates),
@@ -136,13 +136,16 @@ export const pages: readonly PortalPage[] = [
   page('cluster-pending', ({ clusters }) => `/clusters/${clusters.pending}`, /./, [], { isVariant }),
   page('nodes', '/nodes', 'Nodes', [], { hasTextFields }),
   page('jobs', '/jobs', 'Jobs', [tab('batches', 'Batches')], { hasTextFields }),
-  page('new-job', '/jobs/new', newJob, [], { hasTextFields }),
-  page('new-job-on-cluster', ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`, newJob, [nodesState], {
+  page('new-job', '/jobs/new', newJobHeading, [], { hasTextFields }),
+  page('new-job-on-cluster', ({ clusters }) => `/jobs/new?clusterId=${clusters.healthy}`, newJobHeading, [nodesState], {
     hasTextFields,
     isVariant,
   }),
-  page('new-job-selector', '/jobs/new?selector=env%3Dprod', newJob, [], { hasTextFields, isVariant }),
-  page('new-job-again', ({ jobs }) => `/jobs/new?from=${jobs.completed}`, newJob, [], { hasTextFields, isVariant }),
+  page('new-job-selector', '/jobs/new?selector=env%3Dprod', newJobHeading, [], { hasTextFields, isVariant }),
+  page('new-job-again', ({ jobs }) => `/jobs/new?from=${jobs.completed}`, newJobHeading, [], {
+    hasTextFields,
+    isVariant,
+  }),
   page('job', ({ jobs }) => `/jobs/${jobs.completed}`, /./, [], { hasTextFields }),
   page('job-running', ({ jobs }) => `/jobs/${jobs.running}`, /./, [plain('cancel', 'Cancel job')], {
     hasTextFields,

@@ -125,7 +125,10 @@ const publicRequests: Readonly<Record<string, (user: SignedInUser) => RequestPar
   'POST /api/v1/relay/enroll': enrollment,
 }
 
-/** Operations that succeed only with a response or a state of an identity provider. */
+/**
+ * Operations that succeed only after a sign-in or a consent request at an identity provider, because they need its code
+ * or `state`.
+ */
 export const withoutSuccess: ReadonlySet<string> = new Set([
   'POST /api/v1/auth/oidc/token',
   'GET /api/v1/platform/identity/consent-callback',

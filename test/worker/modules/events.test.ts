@@ -135,7 +135,7 @@ test('drops an event that crashes the module before the module fails, and delive
   const subjects = await publishUserCreated(newId('org'), 3)
   const [, badSubject = '', lastSubject] = subjects
   await setBehaviour(id, { events: { subject: badSubject, how: 'exit' } })
-  const isResponding = (request: () => Promise<unknown>) =>
+  const waitForResponse = (request: () => Promise<unknown>) =>
     waitFor('the module responds', async () =>
       request().then(
         () => true,
@@ -144,11 +144,11 @@ test('drops an event that crashes the module before the module fails, and delive
     )
   // A restarted module has its default behaviour.
   while ((await countPending(id)) > 0) {
-    await isResponding(() => setBehaviour(id, { events: { subject: badSubject, how: 'exit' } }))
+    await waitForResponse(() => setBehaviour(id, { events: { subject: badSubject, how: 'exit' } }))
     await deliver(id)
     advanceClock(secondMs)
   }
-  await isResponding(() => readActorLog(id))
+  await waitForResponse(() => readActorLog(id))
   const [status] = await runtime.list()
   expect(status).toMatchObject({ state: 'running' })
   expect(status?.crashes).toBeLessThan(5)

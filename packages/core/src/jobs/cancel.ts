@@ -86,6 +86,6 @@ const cancelledBy = (actor: Actor) => (actor.kind === 'user' ? { cancelledBy: ac
 
 const cancelWrite = (job: JobRecord, fields: Item = { cancelRequestedAtMs: now() }): WriteItem => {
   const set = { ...fields, ...keys.dueIndexKeys(job.id, now() + cancelConfirmMs) }
-  const isRunning = { status: { is: 'Running' }, cancelRequestedAtMs: { absent: true } } as const
-  return patch(keys.job(job.organisationId, job.id), { set }, isRunning)
+  const runningCondition = { status: { is: 'Running' }, cancelRequestedAtMs: { absent: true } } as const
+  return patch(keys.job(job.organisationId, job.id), { set }, runningCondition)
 }

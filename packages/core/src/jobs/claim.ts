@@ -128,10 +128,13 @@ export async function claim(
   if (!isClaimable(job)) throw platformError('job_not_claimable')
 
   const start = startOf(job, relayId, claimKey)
-  const isCurrentRelay = { relayId: { is: relayId } }
+  const currentRelayCondition = { relayId: { is: relayId } }
   await transact([
     orThrow(startWrite(start), 'job_not_claimable'),
-    orThrow(patch(keys.cluster(organisationId, clusterId), inboxExitChange([job]), isCurrentRelay), 'relay_revoked'),
+    orThrow(
+      patch(keys.cluster(organisationId, clusterId), inboxExitChange([job]), currentRelayCondition),
+      'relay_revoked',
+    ),
     ...leaveInbox(job),
   ])
   await enqueueClaimed([start.runningJob])

@@ -8,7 +8,7 @@ import { type BatchReference } from '../aws/queues.ts'
 /** Only jobs that are not yet created fail; the others continue. */
 export async function deadLetterBatch(reference: BatchReference): Promise<void> {
   const { organisationId, batchId } = reference
-  const isOpen = { starts: { present: true }, deadLetteredAtMs: { absent: true } } as const
-  await transact([patch(keys.batch(organisationId, batchId), { set: { deadLetteredAtMs: now() } }, isOpen)])
+  const openCondition = { starts: { present: true }, deadLetteredAtMs: { absent: true } } as const
+  await transact([patch(keys.batch(organisationId, batchId), { set: { deadLetteredAtMs: now() } }, openCondition)])
   await advanceBatch(reference)
 }

@@ -109,8 +109,12 @@ async function recordStarts(organisationId: string, jobs: readonly JobRecord[]):
 async function commitStarts(organisationId: string, jobs: readonly JobRecord[]): Promise<boolean> {
   const failure = await commit(system(organisationId), {
     writes: jobs.map(({ id, leaseId }) => {
-      const isPending = { status: { is: 'Running' }, leaseId: { is: leaseId }, isStartPending: { is: true } } as const
-      return patch(keys.job(organisationId, id), { remove: ['isStartPending'] }, isPending)
+      const pendingCondition = {
+        status: { is: 'Running' },
+        leaseId: { is: leaseId },
+        isStartPending: { is: true },
+      } as const
+      return patch(keys.job(organisationId, id), { remove: ['isStartPending'] }, pendingCondition)
     }),
     events: jobs.map(startEvent),
     transitions: jobs.map((job) => transitionOf(job, 'Queued', 'Running')),

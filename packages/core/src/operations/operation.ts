@@ -106,12 +106,15 @@ export async function claimOperation(
   return failure ? undefined : { ...operation, ...claim }
 }
 
-const isHeld = ({ leaseHolder }: OperationRecord) => ({ status: { is: 'Running' }, leaseHolder: { is: leaseHolder } })
+const heldCondition = ({ leaseHolder }: OperationRecord) => ({
+  status: { is: 'Running' },
+  leaseHolder: { is: leaseHolder },
+})
 
 export async function renewLease(operation: OperationRecord, steps = operation.steps): Promise<OperationRecord> {
   const leaseUntilMs = now() + operationLeaseMs
   const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.dueIndexKeys(operation.id, leaseUntilMs) }
-  const failure = await transact([patch(keyOf(operation), { set }, isHeld(operation))])
+  const failure = await transact([patch(keyOf(operation), { set }, heldCondition(operation))])
   if (failure) throw new LeaseLost(operation.id)
   return { ...operation, steps, leaseUntilMs }
 }
@@ -123,7 +126,7 @@ export async function releaseForRetry(
 ): Promise<void> {
   const leaseUntilMs = now() + pauseMs
   const set = { steps: JSON.stringify(steps), leaseUntilMs, ...keys.dueIndexKeys(operation.id, leaseUntilMs) }
-  const failure = await transact([patch(keyOf(operation), { set, remove: ['leaseHolder'] }, isHeld(operation))])
+  const failure = await transact([patch(keyOf(operation), { set, remove: ['leaseHolder'] }, heldCondition(operation))])
   if (failure) throw new LeaseLost(operation.id)
 }
 
@@ -147,7 +150,7 @@ export function finishChange(operation: OperationRecord, { status, outcome }: Op
   const name = status === 'Failed' ? 'job.failed' : 'job.completed'
   const data = { ...eventDataOf(operation), previousStatus: 'Running' as const, statusReason }
   return {
-    writes: [patch(keyOf(operation), { set, remove: ['duepk', 'duesk'] }, isHeld(operation))],
+    writes: [patch(keyOf(operation), { set, remove: ['duepk', 'duesk'] }, heldCondition(operation))],
     events: [{ name, subject: operation.id, data }],
     transitions: [transitionOf({}, 'Running', status)],
   }

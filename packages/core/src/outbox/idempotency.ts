@@ -59,8 +59,8 @@ export function storeResponseWrite(caller: Caller, request: IdempotentRequest, r
     expiresAtMs: now() + retentionSeconds * 1000,
     ttl: nowSeconds() + retentionSeconds,
   }
-  const isUnused = { expiresAtMs: { absentOrAtMost: now() } }
-  return orThrow(replace(keyOf(caller, request), item, isUnused), 'conflict')
+  const unusedCondition = { expiresAtMs: { absentOrAtMost: now() } }
+  return orThrow(replace(keyOf(caller, request), item, unusedCondition), 'conflict')
 }
 
 /**

@@ -60,7 +60,7 @@ async function importKey({ jwk }: PrivateKey): Promise<CryptoKey> {
   return key
 }
 
-/** Concurrent first starts create the same key. */
+/** Creates the first key if there is none. If several first starts are concurrent, only one of their keys is stored. */
 export async function ensureStatementKey(): Promise<void> {
   const firstKeys: StatementKeys = { current: generateKey(), replaced: [] }
   await createSecretOnce(keySecret('statement-keys'), JSON.stringify(firstKeys))

@@ -50,11 +50,11 @@ async function storeFailure(
     subscriptions: [],
     updatedAtMs: now(),
   }
-  const isUnchanged = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
+  const unmodifiedCondition = { updatedAtMs: { is: updatedAtMs }, jobId: { absent: true } } as const
   const conflict = await retryOnConflictFor(async () =>
     commit(system(organisationId), {
       writes: [
-        patch(keys.module(moduleId), { set, remove: ['deployment'] }, isUnchanged),
+        patch(keys.module(moduleId), { set, remove: ['deployment'] }, unmodifiedCondition),
         reserveRoutesWrite(await readRoutes(), moduleId, reservationOf(release)),
       ],
       events: [{ name: 'module.failed', subject: moduleId, data: { moduleId, version, code, message } }],

@@ -112,10 +112,10 @@ export async function storeDeployment(
   )
   if (isSame) return
   const set = { deployment: serialise(deployment), subscriptions, warnings }
-  const isUnmodified = { updatedAtMs: { is: record.updatedAtMs }, jobId: unchangedCondition(record.jobId) }
+  const unmodifiedCondition = { updatedAtMs: { is: record.updatedAtMs }, jobId: unchangedCondition(record.jobId) }
   const conflict = await retryOnConflictFor(async () =>
     transact([
-      patch(keys.module(record.id), { set }, isUnmodified),
+      patch(keys.module(record.id), { set }, unmodifiedCondition),
       reserveRoutesWrite(await readRoutes(), record.id, reservationOf(record.release, { deployment, subscriptions })),
     ]),
   )

@@ -167,7 +167,7 @@ const userIdsOf = async ({ organisationId }: ProviderRecord) =>
 const sessionsOf = async (userId: string) => (await query({ index: 'gsi1', pk: keys.userSessions(userId) })).items
 
 /** Fails the n-th store call or loses its response. Returns whether the call was reached. */
-async function failsAtCall(nth: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
+async function runWithFailureAt(nth: number, when: 'before' | 'after', work: () => Promise<unknown>): Promise<boolean> {
   let calls = 0
   const fail = async () => {
     if (++calls === nth) throw new Error('lost')
@@ -182,7 +182,7 @@ test.each(['before', 'after'] as const)(
   async (when) => {
     for (let [nth, isReached] = [1, true]; isReached; nth++) {
       const { provider, complete } = await beginSignIn(sharedIssuer)
-      isReached = await failsAtCall(nth, when, complete)
+      isReached = await runWithFailureAt(nth, when, complete)
       const users = await userIdsOf(provider)
       expect([nth, users.length]).toEqual([nth, Math.min(users.length, 1)])
       for (const user of users) expect(await sessionsOf(user)).toEqual([])
@@ -197,7 +197,7 @@ test.each(['before', 'after'] as const)(
   async (when) => {
     for (let [nth, isReached] = [1, true]; isReached; nth++) {
       const signIn = await finishSignIn(sharedIssuer)
-      isReached = await failsAtCall(nth, when, signIn.exchange)
+      isReached = await runWithFailureAt(nth, when, signIn.exchange)
       await signIn.exchange().catch(() => undefined)
       const [user = ''] = await userIdsOf(signIn.provider)
       expect([nth, (await sessionsOf(user)).length]).toEqual([nth, 1])

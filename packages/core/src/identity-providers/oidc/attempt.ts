@@ -74,8 +74,8 @@ export async function consumeAttempt(
   if (attempt?.providerId !== providerId) return undefined
   if (storedAttempt?.browser === undefined) return { ...attempt, browser: undefined }
   // A used attempt is marked as expired and kept until its `ttl`.
-  const isUnused = { expiresAtMs: { is: storedAttempt.expiresAtMs } }
-  const failure = await transact([patch(key, { set: { expiresAtMs: 0 } }, isUnused)])
+  const unusedCondition = { expiresAtMs: { is: storedAttempt.expiresAtMs } }
+  const failure = await transact([patch(key, { set: { expiresAtMs: 0 } }, unusedCondition)])
   return { ...attempt, browser: failure === undefined ? storedAttempt.browser : undefined }
 }
 

@@ -59,9 +59,9 @@ export async function cancel(caller: Caller, batchId: string): Promise<Batch> {
   const cancelledBatch = { ...batch, cancelRequestedAtMs: batch.cancelRequestedAtMs ?? now() }
   if (batch.cancelRequestedAtMs === undefined) {
     const { cancelRequestedAtMs } = cancelledBatch
-    const isUncancelled = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
+    const uncancelledCondition = { finishedAtMs: { absent: true }, cancelRequestedAtMs: { absent: true } } as const
     const failure = await commit(caller, {
-      writes: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, isUncancelled)],
+      writes: [patch(keys.batch(organisationId, batchId), { set: { cancelRequestedAtMs } }, uncancelledCondition)],
       response: batchView(cancelledBatch),
       audit: { action: 'batch.cancel', resource: batchId },
       isEnqueued: true,

@@ -13,7 +13,7 @@ interface Context {
 type Parse = (text: string, options: { context: Context }) => unknown
 
 /** The parser checks the values of the operands of these, and only the types of all other operands. */
-const dependsOnValues = /between|attribute_type/i
+const valueDependentPattern = /between|attribute_type/i
 
 const maxTrees = 1000
 
@@ -49,7 +49,7 @@ export function keepTrees(parser: { parse: Parse }): void {
     )
     const valueNames = new Set(names.filter((name) => name.startsWith(':')))
     // Two names with the same object could not be distinguished.
-    const isKept = typeof tree !== 'string' && !dependsOnValues.test(text) && nameOf.size === valueNames.size
+    const isKept = typeof tree !== 'string' && !valueDependentPattern.test(text) && nameOf.size === valueNames.size
     if (isKept) {
       const valueName = (node: unknown) => (nameOf.has(node) ? new ValueName(nameOf.get(node) ?? '') : undefined)
       trees.set(key, copyOf(tree, valueName))

@@ -94,8 +94,8 @@ interface SelectorFilterProps {
 }
 
 /**
- * A selector field that follows the URL. The selector is applied by the Enter key and when the field loses the focus,
- * because each pause in typing already shows the matches.
+ * A selector field that follows the URL. The selector is applied only when the user presses Enter or the field loses
+ * focus, because each pause in typing already shows the matches.
  */
 export function SelectorFilter({ selector, onChange }: SelectorFilterProps) {
   const [draft, setDraft] = useState<string>()

@@ -1,6 +1,6 @@
 /**
- * Number of columns. The layout has any number of rows and no gap above a widget. The drag library compacts in the same
- * way, so that entering edit mode moves no widget.
+ * The layout has 12 columns, any number of rows, and no gap above a widget. The drag library compacts a layout in the
+ * same way as `compact`, so entering edit mode moves no widget.
  */
 
 export const columnCount = 12
