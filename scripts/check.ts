@@ -4,7 +4,10 @@ import { text } from 'node:stream/consumers'
 import { delimiter, join } from 'node:path'
 import { root } from './source.ts'
 
-/** `npm run check`: all checks that need no running platform, in parallel. Other long checks have a lower priority than the two longest. */
+/**
+ * `npm run check`: all checks that need no running platform, in parallel. Other long checks have a lower priority than
+ * the two longest.
+ */
 const tsc = 'node node_modules/typescript-native/bin/tsc --noEmit --singleThreaded'
 const checks: Record<string, string> = {
   types: `${tsc} -p .`,
@@ -27,8 +30,8 @@ const environment = {
   REDOCLY_TELEMETRY: 'off',
   REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
   NO_COLOR: '1',
-  // The compiler and the type-aware linter are Go programs. On one thread, the linter checks no type twice. Both collect
-  // garbage only near the memory limit.
+  // The compiler and the type-aware linter are Go programs. On one thread, the linter checks no type twice. Both
+  // collect garbage only near the memory limit.
   GOMAXPROCS: '1',
   GOGC: 'off',
   GOMEMLIMIT: '3GiB',

@@ -21,10 +21,14 @@ test('wakes a relay over its control channel, and sees whether the channel is op
   expect([channel.code, channel.granted]).toEqual([0, [0]])
   const channelOf = async () => (await platform.cluster(relay.clusterId)).relay.channel
   await waitFor('the channel is open', async () => (await channelOf()) === 'open')
-  const jobId = await platform.submit(relay.clusterId)
-  expect(await mqtt.next()).toMatchObject({ cmd: 'publish', topic: channel.topic, payload: Buffer.alloc(0) })
-  await platform.waitForOffer(relay, jobId)
-  expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+  const job = { clusterId: relay.clusterId, type: 'InvokeScript', payload: { script: 'true' } }
+  const submitInBatch = async () => expectStatus(await admin.post('/api/v1/jobs/batch', { jobs: [job] }), 202).jobIds[0]
+  for (const submit of [() => platform.submit(relay.clusterId), submitInBatch]) {
+    const jobId = await submit()
+    expect(await mqtt.next()).toMatchObject({ cmd: 'publish', topic: channel.topic, payload: Buffer.alloc(0) })
+    await platform.waitForOffer(relay, jobId)
+    expectStatus(await admin.post(`/api/v1/jobs/${jobId}/cancel`), 202)
+  }
   mqtt.send({ cmd: 'disconnect' })
   await waitFor('the channel is closed', async () => (await channelOf()) === 'none')
 })

@@ -1,4 +1,7 @@
-/** `npm run restore:drill`: removes a simulated deployment, restores it as docs/operations.md describes, and compares the data. */
+/**
+ * `npm run restore:drill`: removes a simulated deployment, restores it as docs/operations.md describes, and compares
+ * the data.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { BatchWriteItemCommand, DynamoDBClient, paginateScan, type AttributeValue } from '@aws-sdk/client-dynamodb'
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'

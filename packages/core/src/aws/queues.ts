@@ -116,9 +116,9 @@ export const enqueueProjections = projectionSender(0)
 export const enqueueProjectionsSoon = projectionSender(coalescingDelaySeconds)
 
 /**
- * Enqueues jobs that were claimed or have ended. The delay lets the consumer record the start and the end of a short job
- * together, and several jobs in one transaction (`jobs/recording.ts`). `hasLongDelay` is for jobs whose end is recorded by
- * the request that reports it. Returns whether the message was sent.
+ * Enqueues jobs that were claimed or have ended. The delay lets the consumer record the start and the end of a short
+ * job together, and several jobs in one transaction (`jobs/recording.ts`). `hasLongDelay` is for jobs whose end is
+ * recorded by the request that reports it. Returns whether the message was sent.
  */
 export const enqueueRecording = (
   organisationId: string,

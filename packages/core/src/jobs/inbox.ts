@@ -10,9 +10,9 @@ import { type JobRecord } from './record.ts'
  * which their transactions write anyway, and all others in items, which the record counts as `waitingJobs`.
  *
  * A claim by a heartbeat lists the job or leaves it listed, so that the next heartbeat finds it if the response was
- * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. Listed jobs of
- * batches are in a second list, and stay there until their end is recorded (`recording.ts`). A listed job may therefore be
- * running or have ended: only its own record decides whether it waits.
+ * lost. The end of the job, or a heartbeat that reports the job as running, removes the job from the list. Listed jobs
+ * of batches are in a second list, and stay there until their end is recorded (`recording.ts`). A listed job may
+ * therefore be running or have ended: only its own record decides whether it waits.
  */
 
 type WaitingJob = Pick<JobRecord, 'id' | 'clusterId' | 'isListed'>

@@ -45,7 +45,9 @@ export const JobRecord = z.object({
   relayId: z.string().optional(),
   leaseId: z.string().optional(),
   leaseRenewedAtMs: z.number().default(0),
-  /** Set until the start is recorded in the outbox; never removed if the end is recorded later, together with the start. */
+  /**
+   * Set until the start is recorded in the outbox; never removed if the end is recorded later, together with the start.
+   */
   isStartPending: z.literal(true).optional(),
   /** Set if the request that reported the end did not record it; never removed. */
   isEndDeferred: z.literal(true).optional(),

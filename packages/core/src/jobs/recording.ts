@@ -14,14 +14,14 @@ import { effectsOfFinish, type JobEnd, jobEventData, type JobRecord, parseRelaye
  * Records the starts and ends of jobs after the requests that report them, so that several jobs share a transaction and
  * an outbox record.
  *
- * A claim writes no outbox record, but sends a message with a short delay. If a relay reports the success of a listed job
- * of a batch in a request of its own, the request writes only items of the job. The consumer of the message records the
- * starts of jobs that still run. In another transaction, it records the ends of jobs whose success was reported in this
- * way, with starts that are still pending. This transaction also counts the jobs as completed and removes them from the
- * lists of their clusters.
+ * A claim writes no outbox record, but sends a message with a short delay. If a relay reports the success of a listed
+ * job of a batch in a request of its own, the request writes only items of the job. The consumer of the message records
+ * the starts of jobs that still run. In another transaction, it records the ends of jobs whose success was reported in
+ * this way, with starts that are still pending. This transaction also counts the jobs as completed and removes them
+ * from the lists of their clusters.
  *
- * The start of a running job is recorded once, because its transaction requires `isStartPending` and removes it. An end,
- * with a pending start, is recorded once, because its transaction fails unless the list contains the job.
+ * The start of a running job is recorded once, because its transaction requires `isStartPending` and removes it. An
+ * end, with a pending start, is recorded once, because its transaction fails unless the list contains the job.
  *
  * If the start was recorded before the job ended, the end sends a message of its own. If a message is lost, a repeated
  * claim or report sends another one. Without a repetition, the first renewal of the lease records a start, and a later

@@ -25,9 +25,9 @@ import { wakeRelay } from '../../aws/wake-relay.ts'
  * create each job once.
  *
  * The transaction also stores the records of the jobs, unless the clusters list all of them. In that case, the job
- * records are stored after the transaction, because a write costs half as much outside of one. Until the record of a job
- * is stored, reads find the job in its chunk, and no relay can claim it. The next expansion stores the records that an
- * interrupted one has not stored, and never changes an existing record.
+ * records are stored after the transaction, because a write costs half as much outside of one. Until the record of a
+ * job is stored, reads find the job in its chunk, and no relay can claim it. The next expansion stores the records that
+ * an interrupted one has not stored, and never changes an existing record.
  */
 
 /** The number of consecutive attempts without progress after which the expansion fails. */
@@ -112,9 +112,10 @@ async function createNext(
     })
     if (failure === undefined) {
       const currentBatch = { ...batch, ...progress }
-      if (areAllListed) await failpoint('batch.listed')
-      else await wakeRelays(jobs.filter(({ isWaiting }) => isWaiting))
-      await storeListedJobs(currentBatch, pendingJobs)
+      if (areAllListed) {
+        await failpoint('batch.listed')
+        await storeListedJobs(currentBatch, pendingJobs)
+      } else await wakeRelays(jobs.filter(({ isWaiting }) => isWaiting))
       return currentBatch
     }
     const counter = counters[failure.index - 1]
