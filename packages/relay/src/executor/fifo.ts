@@ -38,25 +38,33 @@ export class FifoPair {
 
 type Fifo = Record<'reader' | 'writer', number>
 
+/** A file system in memory. On a disk, creating the files takes a considerable part of the CPU time of a short job. */
+const memoryFolder = '/dev/shm'
+
 /** Pairs that are opened in advance, because each start of `mkfifo` takes a few milliseconds. */
 const pairs: [Fifo, Fifo][] = []
-const pairCount = 8
+const pairCount = 16
 
 function takeFifos(parent: string): [Fifo, Fifo] {
-  if (pairs.length === 0) {
+  if (pairs.length === 0) pairs.push(...openReserve(parent))
+  return pairs.pop()!
+}
+
+function openReserve(parent: string): [Fifo, Fifo][] {
+  for (const folder of [memoryFolder, parent]) {
     try {
-      pairs.push(...openPairs(parent, pairCount))
+      return openPairs(folder, pairCount)
     } catch {
-      // There may be too few free file descriptors for several pairs.
-      pairs.push(...openPairs(parent, 1))
+      // The folder may be missing or full.
     }
   }
-  return pairs.pop()!
+  // There may be too few free file descriptors for several pairs.
+  return openPairs(parent, 1)
 }
 
 /** The files are removed at once: `/dev/stdout` opens the pipe of a process without its path. */
 function openPairs(parent: string, count: number): [Fifo, Fifo][] {
-  const folder = mkdtempSync(join(parent, 'fifos-'))
+  const folder = mkdtempSync(join(parent, 'platform-relay-'))
   const opened: number[] = []
   const open = (path: string, flags: number | string): number => {
     const descriptor = openSync(path, flags)
