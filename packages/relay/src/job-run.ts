@@ -17,17 +17,25 @@ type AcceptedJob = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 export class JobRun {
   readonly #jobId: string
   readonly #deps: JobDeps
+  readonly #onScriptEnd: () => void
   #execution: Execution | undefined
   #stopRequest: { reason: StopReason; mode: StopMode } | undefined
   #isLeased = false
+  #hasScriptEnded = false
 
-  constructor(jobId: string, deps: JobDeps) {
+  constructor(jobId: string, deps: JobDeps, onScriptEnd: () => void) {
     this.#jobId = jobId
     this.#deps = deps
+    this.#onScriptEnd = onScriptEnd
   }
 
   get isLeased(): boolean {
     return this.#isLeased
+  }
+
+  /** Whether the script has ended. The result may not be reported yet. */
+  get hasScriptEnded(): boolean {
+    return this.#hasScriptEnded
   }
 
   /** Claims the job and runs it, or rejects it if the journal already contains it. */
@@ -109,6 +117,8 @@ export class JobRun {
     })
     if (this.#stopRequest) this.#execution.stop(this.#stopRequest.reason, this.#stopRequest.mode)
     const completion = await this.#execution.run()
+    this.#hasScriptEnded = true
+    this.#onScriptEnd()
     await reportCompletion(this.#deps, lease, { ...completion, outputSha256: hash.digest() }, upload)
   }
 }

@@ -8,7 +8,7 @@ import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Storage } from './storage.ts'
 
-type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'stop'>; completion: Promise<void> }
+type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'hasScriptEnded' | 'stop'>; completion: Promise<void> }
 
 export type WorkerPoolOptions = { deps: JobDeps; slots: number; storage: Storage; onSlotFreed: () => void }
 
@@ -25,7 +25,10 @@ export function claimsIn(value: unknown): ClaimedJob[] {
   })
 }
 
-/** The jobs in progress. A job keeps its slot while the relay reports its result. */
+/** Limits the results that the relay holds while it cannot report them. */
+const maxJobsPerSlot = 2
+
+/** The jobs in progress. A job uses a slot until its script ends, and stays in progress until its result is reported. */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions
   readonly #jobs = new Map<string, ActiveJob>()
@@ -38,11 +41,21 @@ export class WorkerPool {
   }
 
   get freeSlots(): number {
-    const { slots, deps, storage } = this.#options
-    const freeSlots = Math.max(0, slots - this.#jobs.size)
-    return this.#isClosed || this.#isDraining || freeSlots === 0 || deps.statementKeys.isOutdated || !storage.isWritable
+    const { deps, storage } = this.#options
+    const unusedSlots = this.#unusedSlots
+    return this.#isClosed ||
+      this.#isDraining ||
+      unusedSlots === 0 ||
+      deps.statementKeys.isOutdated ||
+      !storage.isWritable
       ? 0
-      : freeSlots
+      : unusedSlots
+  }
+
+  get #unusedSlots(): number {
+    const { slots } = this.#options
+    const usedSlots = [...this.#jobs.values()].filter(({ run }) => !run.hasScriptEnded).length
+    return Math.max(0, Math.min(slots - usedSlots, maxJobsPerSlot * slots - this.#jobs.size))
   }
 
   get isIdle(): boolean {
@@ -65,7 +78,7 @@ export class WorkerPool {
   offer(jobId: string): boolean {
     if (this.freeSlots === 0 || this.#jobs.has(jobId)) return false
     const isReplay = this.#options.deps.journal.has(jobId)
-    const run = new JobRun(jobId, this.#options.deps)
+    const run = this.#newRun(jobId)
     this.#add(jobId, run, run.run())
     return !isReplay && !this.#rejectedIds.has(jobId)
   }
@@ -80,7 +93,7 @@ export class WorkerPool {
     const isNewById = new Map(newClaims.map(({ jobId }) => [jobId, !deps.journal.has(jobId)]))
     const problem = this.#record(newClaims.filter(({ jobId }) => isNewById.get(jobId)).map(startedRecord))
     for (const claim of newClaims) {
-      const run = new JobRun(claim.jobId, deps)
+      const run = this.#newRun(claim.jobId)
       const reason = isNewById.get(claim.jobId) ? problem : 'this relay has already claimed it'
       this.#add(claim.jobId, run, reason === undefined ? run.runClaimed(claim) : run.reject(claim, reason))
     }
@@ -108,7 +121,11 @@ export class WorkerPool {
 
   /** Continues a job that an earlier run of the relay left unfinished. */
   resume(entry: UnfinishedEntry): void {
-    this.#add(entry.jobId, { isLeased: entry.state !== 'claiming', stop: () => {} }, recover(entry, this.#options.deps))
+    this.#add(
+      entry.jobId,
+      { isLeased: entry.state !== 'claiming', hasScriptEnded: false, stop: () => {} },
+      recover(entry, this.#options.deps),
+    )
   }
 
   cancel(jobId: string): void {
@@ -125,6 +142,10 @@ export class WorkerPool {
     await Promise.all(jobs.map((job) => job.completion))
   }
 
+  #newRun(jobId: string): JobRun {
+    return new JobRun(jobId, this.#options.deps, this.#options.onSlotFreed)
+  }
+
   #add(jobId: string, run: ActiveJob['run'], work: Promise<void>): void {
     const completion = work
       .catch((error: unknown) => {
@@ -132,9 +153,10 @@ export class WorkerPool {
         if (!this.#options.deps.signal.aborted) warn(`Job ${jobId} could not be completed: ${messageOf(error)}`)
       })
       .finally(() => {
+        const unusedSlots = this.#unusedSlots
         this.#jobs.delete(jobId)
         if (!run.isLeased) this.#rejectedIds.add(jobId)
-        this.#options.onSlotFreed()
+        if (this.#unusedSlots > unusedSlots) this.#options.onSlotFreed()
       })
     this.#jobs.set(jobId, { run, completion })
   }
