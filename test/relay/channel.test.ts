@@ -1,10 +1,11 @@
 import { parseChannel } from '@platform/relay/channel-settings'
 import { connectPacket, PacketReader, subscribePacket } from '@platform/relay/mqtt'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { waitForFileScript } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { waitFor } from '../support/wait-for.ts'
 import { publish } from './support/fake-broker.ts'
 import { Stage } from './support/stage.ts'
 
@@ -93,6 +94,27 @@ test('a job that waits for a slot starts even if the slot becomes free during a 
   resolve()
   // The time limit of this test is shorter than the regular interval of 30 s.
   await platform.until(() => secondJob.completion !== undefined)
+}, 25_000)
+
+test('the next job starts while a result is reported, and a third job after the report', async () => {
+  const platform = await start({ args: ['--slots', '1'] })
+  await platform.until(() => platform.heartbeats.some(({ channel }) => channel === 'open'))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  platform.held.set('complete', promise)
+  await using folder = await temporaryFolder()
+  const gate = join(folder.path, 'gate')
+  const scripts = [1, 2, 3].map((code) => `${waitForFileScript(gate)}; exit ${code}`)
+  const [firstJob, secondJob, thirdJob] = scripts.map((script) => platform.addJob({ script }))
+  await platform.until(() => firstJob?.claimCount === 1)
+  await writeFile(gate, '')
+  await platform.until(() => secondJob?.claimCount === 1)
+  const journal = () => readFile(`${stage?.stateFolder}/journal.jsonl`, 'utf8')
+  await waitFor('both scripts end', async () => (await journal()).match(/"state":"finished"/g)?.length === 2)
+  expect(thirdJob?.claimCount).toBe(0)
+  resolve()
+  // The time limit of this test is shorter than the regular interval of 30 s.
+  await platform.until(() => thirdJob?.completion !== undefined)
+  expect([firstJob, secondJob, thirdJob].map((job) => job?.completion?.exitCode)).toEqual([1, 2, 3])
 }, 25_000)
 
 test('a flood of wake-ups causes about ten heartbeats', async () => {

@@ -365,18 +365,6 @@ test('a second signal ends a relay that waits for its server', async () => {
   await stopping
 })
 
-test('a slot is free while the result of its job is reported, but only for one more job', async () => {
-  await start({ args: ['--slots', '1'] })
-  const { platform } = stage
-  platform.failing.add('complete')
-  const [firstJob, secondJob, thirdJob] = [1, 2, 3].map((code) => platform.addJob({ script: `exit ${code}` }))
-  await platform.until(() => (secondJob?.claimCount ?? 0) > 0 && platform.heartbeats.at(-1)?.freeSlots === 0)
-  expect([firstJob?.completion, thirdJob?.claimCount]).toEqual([undefined, 0])
-  platform.failing.clear()
-  await platform.until(() => thirdJob?.completion !== undefined)
-  expect([firstJob, secondJob, thirdJob].map((job) => job?.completion?.exitCode)).toEqual([1, 2, 3])
-})
-
 test('heartbeats report running jobs and free slots', async () => {
   await start({ prepare: (platform) => void (platform.heartbeatIntervalSeconds = 1) })
   const job = stage.platform.addJob({ script: 'echo $$; sleep 1000' })

@@ -48,6 +48,7 @@ export class HeartbeatLoop {
   #isProbe = true
   #hasMoreJobs = false
   #reportedSlots = 0
+  #wasBlocked = false
   #failureCount = 0
   #activeUntilMs = 0
   #wantsFacts = false
@@ -74,7 +75,14 @@ export class HeartbeatLoop {
 
   onSlotFreed(): void {
     this.#noteActivity()
-    if (this.#hasMoreJobs) this.#wake()
+    // After a failure, the next attempt follows soon, and the server may need the delay.
+    if (this.#hasMoreJobs && this.#failureCount === 0) this.#wake()
+  }
+
+  /** The last heartbeat may have reported no free slots for another reason, which the end of the job may change. */
+  onJobDone(): void {
+    this.#noteActivity()
+    if (this.#wasBlocked) this.onSlotFreed()
   }
 
   stop(): void {
@@ -136,6 +144,7 @@ export class HeartbeatLoop {
       update: updater.report,
     }
     this.#reportedSlots = body.freeSlots
+    this.#wasBlocked = workers.isBlocked
     const response = await client.attempt({
       path: '/heartbeat',
       body,
@@ -159,10 +168,10 @@ export class HeartbeatLoop {
     server.acceptsLastOutput = typeof body.moreJobs === 'boolean'
     channel.use(body.channel)
     const cancelledIds = stringsIn(body.cancel)
-    for (const jobId of cancelledIds) workers.cancel(jobId)
+    const hasCancelled = cancelledIds.filter((jobId) => workers.cancel(jobId)).length > 0
     const claims = claimsIn(body.claims)
     const hasStarted = this.#start(claims, body.jobs)
-    const hasWork = hasStarted || claims.length > 0 || cancelledIds.length > 0
+    const hasWork = hasStarted || claims.length > 0 || hasCancelled
     if (hasWork) this.#noteActivity()
     this.#wakeUps.conclude(hasWork)
     updater.onAccepted(body.update)

@@ -17,25 +17,25 @@ type AcceptedJob = { payload: InvokeScriptPayload; nodes: RelayNode[] }
 export class JobRun {
   readonly #jobId: string
   readonly #deps: JobDeps
-  readonly #onScriptEnd: () => void
+  readonly #onSlotReleased: () => void
   #execution: Execution | undefined
   #stopRequest: { reason: StopReason; mode: StopMode } | undefined
   #isLeased = false
-  #hasScriptEnded = false
+  #usesSlot = true
 
-  constructor(jobId: string, deps: JobDeps, onScriptEnd: () => void) {
+  constructor(jobId: string, deps: JobDeps, onSlotReleased: () => void) {
     this.#jobId = jobId
     this.#deps = deps
-    this.#onScriptEnd = onScriptEnd
+    this.#onSlotReleased = onSlotReleased
   }
 
   get isLeased(): boolean {
     return this.#isLeased
   }
 
-  /** Whether the script has ended. The result may not be reported yet. */
-  get hasScriptEnded(): boolean {
-    return this.#hasScriptEnded
+  /** Whether the script is running or may still start. */
+  get usesSlot(): boolean {
+    return this.#usesSlot
   }
 
   /** Claims the job and runs it, or rejects it if the journal already contains it. */
@@ -64,6 +64,7 @@ export class JobRun {
   async reject({ leaseId }: UnverifiedClaim, reason: string): Promise<void> {
     this.#isLeased = true
     warn(`Job ${this.#jobId} was rejected and not run: ${reason}.`)
+    this.#releaseSlot()
     await complete(this.#deps, { jobId: this.#jobId, leaseId }, notStarted('rejected'))
   }
 
@@ -71,6 +72,11 @@ export class JobRun {
   stop(reason: StopReason, mode: StopMode): void {
     this.#stopRequest = { reason, mode }
     this.#execution?.stop(reason, mode)
+  }
+
+  #releaseSlot(): void {
+    this.#usesSlot = false
+    this.#onSlotReleased()
   }
 
   async #handle(claim: UnverifiedClaim, isRecorded = false): Promise<void> {
@@ -82,6 +88,7 @@ export class JobRun {
     } catch (error) {
       if (!(error instanceof StatementError)) throw error
       warn(`Job ${this.#jobId} was rejected and not run: ${error.message}.`)
+      this.#releaseSlot()
       await reportCompletion(this.#deps, lease, notStarted('rejected'))
     }
   }
@@ -117,8 +124,7 @@ export class JobRun {
     })
     if (this.#stopRequest) this.#execution.stop(this.#stopRequest.reason, this.#stopRequest.mode)
     const completion = await this.#execution.run()
-    this.#hasScriptEnded = true
-    this.#onScriptEnd()
+    this.#releaseSlot()
     await reportCompletion(this.#deps, lease, { ...completion, outputSha256: hash.digest() }, upload)
   }
 }

@@ -84,7 +84,13 @@ export class Relay {
       programs: new FactPrograms(factsFolder, localExecutor(this.#workFolder, this.#user)),
       onChange: () => this.#heartbeats.onFactsChange(),
     })
-    this.#workers = new WorkerPool({ deps, slots, storage, onSlotFreed: () => this.#heartbeats.onSlotFreed() })
+    this.#workers = new WorkerPool({
+      deps,
+      slots,
+      storage,
+      onSlotFreed: () => this.#heartbeats.onSlotFreed(),
+      onJobDone: () => this.#heartbeats.onJobDone(),
+    })
     this.#channel = new ControlChannel({
       server,
       passwordFor: (clientId) => this.#client.channelPassword(clientId),

@@ -8,9 +8,15 @@ import type { JobDeps } from './job-deps.ts'
 import type { UnverifiedClaim } from './statement.ts'
 import type { Storage } from './storage.ts'
 
-type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'hasScriptEnded' | 'stop'>; completion: Promise<void> }
+type ActiveJob = { run: Pick<JobRun, 'isLeased' | 'usesSlot' | 'stop'>; completion: Promise<void> }
 
-export type WorkerPoolOptions = { deps: JobDeps; slots: number; storage: Storage; onSlotFreed: () => void }
+export type WorkerPoolOptions = {
+  deps: JobDeps
+  slots: number
+  storage: Storage
+  onSlotFreed: () => void
+  onJobDone: () => void
+}
 
 /** A job that the server has leased to this relay with a heartbeat. */
 export type ClaimedJob = UnverifiedClaim & { jobId: string }
@@ -25,8 +31,8 @@ export function claimsIn(value: unknown): ClaimedJob[] {
   })
 }
 
-/** Limits the results that the relay holds while it cannot report them. */
-const maxJobsPerSlot = 2
+/** Limits the jobs in progress beyond the slots, because the relay holds their results in memory. */
+const maxExtraJobs = 16
 
 /** The jobs in progress. A job uses a slot until its script ends, and stays in progress until its result is reported. */
 export class WorkerPool {
@@ -41,21 +47,21 @@ export class WorkerPool {
   }
 
   get freeSlots(): number {
-    const { deps, storage } = this.#options
     const unusedSlots = this.#unusedSlots
-    return this.#isClosed ||
-      this.#isDraining ||
-      unusedSlots === 0 ||
-      deps.statementKeys.isOutdated ||
-      !storage.isWritable
-      ? 0
-      : unusedSlots
+    return unusedSlots === 0 || this.isBlocked ? 0 : unusedSlots
+  }
+
+  /** Whether no job may start, even if slots are unused. */
+  get isBlocked(): boolean {
+    const { deps, storage } = this.#options
+    return this.#isClosed || this.#isDraining || deps.statementKeys.isOutdated || !storage.isWritable
   }
 
   get #unusedSlots(): number {
     const { slots } = this.#options
-    const usedSlots = [...this.#jobs.values()].filter(({ run }) => !run.hasScriptEnded).length
-    return Math.max(0, Math.min(slots - usedSlots, maxJobsPerSlot * slots - this.#jobs.size))
+    const usedSlots = [...this.#jobs.values()].filter(({ run }) => run.usesSlot).length
+    const maxJobs = slots + Math.min(slots, maxExtraJobs)
+    return Math.max(0, Math.min(slots - usedSlots, maxJobs - this.#jobs.size))
   }
 
   get isIdle(): boolean {
@@ -121,15 +127,16 @@ export class WorkerPool {
 
   /** Continues a job that an earlier run of the relay left unfinished. */
   resume(entry: UnfinishedEntry): void {
-    this.#add(
-      entry.jobId,
-      { isLeased: entry.state !== 'claiming', hasScriptEnded: false, stop: () => {} },
-      recover(entry, this.#options.deps),
-    )
+    const run = { isLeased: entry.state !== 'claiming', usesSlot: false, stop: () => {} }
+    this.#add(entry.jobId, run, recover(entry, this.#options.deps))
   }
 
-  cancel(jobId: string): void {
-    this.#jobs.get(jobId)?.run.stop('cancelled', 'graceful')
+  /** Returns false if the script of the job has ended, or the job is unknown. */
+  cancel(jobId: string): boolean {
+    const run = this.#jobs.get(jobId)?.run
+    if (run === undefined || !run.usesSlot) return false
+    run.stop('cancelled', 'graceful')
+    return true
   }
 
   /**
@@ -143,7 +150,9 @@ export class WorkerPool {
   }
 
   #newRun(jobId: string): JobRun {
-    return new JobRun(jobId, this.#options.deps, this.#options.onSlotFreed)
+    return new JobRun(jobId, this.#options.deps, () => {
+      if (this.#unusedSlots > 0) this.#options.onSlotFreed()
+    })
   }
 
   #add(jobId: string, run: ActiveJob['run'], work: Promise<void>): void {
@@ -157,6 +166,7 @@ export class WorkerPool {
         this.#jobs.delete(jobId)
         if (!run.isLeased) this.#rejectedIds.add(jobId)
         if (this.#unusedSlots > unusedSlots) this.#options.onSlotFreed()
+        this.#options.onJobDone()
       })
     this.#jobs.set(jobId, { run, completion })
   }

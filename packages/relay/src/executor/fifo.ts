@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { closeSync, constants, fchownSync, mkdtempSync, openSync, rmSync } from 'node:fs'
+import { closeSync, constants, fchownSync, lstatSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Stream } from '../backlog.ts'
@@ -41,6 +41,14 @@ type Fifo = Record<'reader' | 'writer', number>
 /** A file system in memory. On a disk, creating the files takes a considerable part of the CPU time of a short job. */
 const memoryFolder = '/dev/shm'
 
+const stickyBit = 0o1000
+
+/** Without the sticky bit, other users can replace files of the relay. */
+function isProtected(folder: string): boolean {
+  const status = lstatSync(folder)
+  return status.isDirectory() && status.uid === 0 && (status.mode & stickyBit) !== 0
+}
+
 /** Pairs that are opened in advance, because each start of `mkfifo` takes a few milliseconds. */
 const pairs: [Fifo, Fifo][] = []
 const pairCount = 16
@@ -51,30 +59,32 @@ function takeFifos(parent: string): [Fifo, Fifo] {
 }
 
 function openReserve(parent: string): [Fifo, Fifo][] {
-  for (const folder of [memoryFolder, parent]) {
-    try {
-      return openPairs(folder, pairCount)
-    } catch {
-      // The folder may be missing or full.
-    }
+  try {
+    if (isProtected(memoryFolder)) return openPairs(memoryFolder, pairCount)
+  } catch {
+    // The folder may be missing, full or read-only.
   }
-  // There may be too few free file descriptors for several pairs.
-  return openPairs(parent, 1)
+  try {
+    return openPairs(parent, pairCount)
+  } catch {
+    // There may be too few free file descriptors for several pairs.
+    return openPairs(parent, 1)
+  }
 }
 
 /** The files are removed at once: `/dev/stdout` opens the pipe of a process without its path. */
 function openPairs(parent: string, count: number): [Fifo, Fifo][] {
   const folder = mkdtempSync(join(parent, 'platform-relay-'))
   const opened: number[] = []
-  const open = (path: string, flags: number | string): number => {
+  const open = (path: string, flags: number): number => {
     const descriptor = openSync(path, flags)
     opened.push(descriptor)
     return descriptor
   }
   // Without O_NONBLOCK, opening would block until there is a writer.
   const openFifo = (path: string): Fifo => ({
-    reader: open(path, constants.O_RDONLY | constants.O_NONBLOCK),
-    writer: open(path, 'w'),
+    reader: open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK),
+    writer: open(path, constants.O_WRONLY | constants.O_NOFOLLOW),
   })
   try {
     const paths = Array.from({ length: count }, (_, index) => [join(folder, `${index}o`), join(folder, `${index}e`)])
