@@ -1,8 +1,9 @@
 import { parseChannel } from '@platform/relay/channel-settings'
 import { connectPacket, PacketReader, subscribePacket } from '@platform/relay/mqtt'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
+import { canMount, mountedFolder } from '../support/mounted-folder.ts'
 import { waitForFileScript } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -116,6 +117,34 @@ test('the next job starts while a result is reported, and a third job after the 
   await platform.until(() => thirdJob?.completion !== undefined)
   expect([firstJob, secondJob, thirdJob].map((job) => job?.completion?.exitCode)).toEqual([1, 2, 3])
 }, 25_000)
+
+test.skipIf(!canMount)(
+  'a job that waits because of a full disk starts after the next report',
+  async () => {
+    await using disk = await mountedFolder('8m')
+    const platform = await start({ args: ['--slots', '1', '--state-dir', disk.path] })
+    await platform.until(() => platform.heartbeats.some(({ channel }) => channel === 'open'))
+    await using folder = await temporaryFolder()
+    const gate = join(folder.path, 'gate')
+    const firstJob = platform.addJob({ script: `echo started; ${waitForFileScript(gate)}` })
+    await platform.until(() => firstJob.output !== '')
+    const secondJob = platform.addJob({ script: 'true' })
+    await platform.until(() => platform.heartbeats.at(-1)?.freeSlots === 0)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    platform.held.set('complete', promise)
+    const countBefore = platform.heartbeats.length
+    const file = join(disk.path, 'full')
+    await writeFile(file, Buffer.alloc(7 * 1024 * 1024))
+    await writeFile(gate, '')
+    await platform.until(() => platform.heartbeats.length > countBefore)
+    expect(platform.heartbeats.at(-1)?.freeSlots).toBe(0)
+    await rm(file)
+    resolve()
+    // The time limit of this test is shorter than the regular interval of 30 s.
+    await platform.until(() => secondJob.completion !== undefined)
+  },
+  25_000,
+)
 
 test('a flood of wake-ups causes about ten heartbeats', async () => {
   const platform = await withChannel()

@@ -16,7 +16,7 @@ export const helpText = [
   '  --server <url>      the platform; or PLAT_RELAY_SERVER; stored at the first start',
   '  --state-dir <dir>   folder for the key and the journal; default ./platform-relay/<id of the token>',
   '  --name <name>       name of this relay in the portal; default the name of this machine',
-  '  --slots <number>    maximum concurrent jobs, 1 to 100; default 4',
+  '  --slots <number>    maximum jobs whose scripts run at the same time, 1 to 100; default 4',
   '  --nodes <file>      nodes that run scripts; default only this machine',
   '  --work-dir <dir>    folder in which local scripts run; default in the state folder',
   '  --run-as <user>     run local scripts as this user, who cannot read the key; needs root or install',
