@@ -94,9 +94,12 @@ test('passes an unvalidated body to its use case, or nothing if it is unreadable
   for (const body of ['', '{', '[]', 'null', 'x']) expect(await add(body)).toEqual({ isPresent: false })
 })
 
+// The unit `binary` includes the same characters, but takes a second to create.
+const codePoints = fc.nat(0x10_ff_ff).map((code) => String.fromCodePoint(code))
+
 test('never returns 500 for random bytes', async () => {
   const types = fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain', 'image/png')
-  const bodies = fc.oneof(fc.string({ unit: 'binary' }), fc.json(), fc.uint8Array())
+  const bodies = fc.oneof(fc.string({ unit: codePoints }), fc.json(), fc.uint8Array())
   const property = fc.asyncProperty(bodies, types, async (body, type) => {
     expect([200, 400]).toContain((await sendAs(type, body)).status)
   })

@@ -75,7 +75,8 @@ describe.skipIf(noPeersReason !== '')(`a public registry${noPeersReason}`, () =>
     sent.length = 0
     expect(await all(client.repositories())).toEqual(names)
     expect(sent).toHaveLength(2)
-    expect(await all(client.tags(names[0]!))).toEqual(['one', 'two'])
+    // The registry lists tags in the order of their folders, which depends on the file system.
+    expect((await all(client.tags(names[0]!))).toSorted()).toEqual(['one', 'two'])
   })
 
   test('uploads a blob once, and mounts it if another repository has it', async () => {
