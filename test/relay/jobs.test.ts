@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Claim } from '@platform/contract/relay'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { canMount } from '../support/mounted-folder.ts'
 import { isRunning, readWrittenLines } from '../support/script.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { waitFor } from '../support/wait-for.ts'
@@ -274,4 +275,26 @@ test('runs scripts with twelve free file descriptors', async () => {
   const { stdout } = await promisify(execFile)('sh', command)
   expect(stdout.trim().split('\n')).toEqual(Array.from({ length: 11 }, (_, index) => `job_${index + 1}`))
   expect(readdirSync(folder.path)).toEqual([])
+})
+
+test.skipIf(!canMount).each([
+  ['in /dev/shm if it has the sticky bit', '1777', true],
+  ['elsewhere if other users can replace files in /dev/shm', '777', false],
+])('creates the pipes of scripts %s', async (_, mode, isInMemory) => {
+  await using folder = await temporaryFolder()
+  const fifo = new URL('../../packages/relay/src/executor/fifo.ts', import.meta.url)
+  const program = `
+    import { FifoPair } from '${fifo.href}'
+    new FifoPair('${folder.path}', { isOther: false })
+    process.exit()`
+  // Creating files changes the time of their folder.
+  const script = `mount -t tmpfs -o mode=${mode} tmpfs /dev/shm && touch -d @0 /dev/shm '${folder.path}' &&
+    "$0" --input-type=module -e "$1" && stat -c %Y /dev/shm '${folder.path}'`
+  const { stdout } = await promisify(execFile)('unshare', ['-m', 'sh', '-c', script, process.execPath, program])
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((seconds) => seconds !== '0'),
+  ).toEqual([isInMemory, !isInMemory])
 })
