@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
+import { exitOnHelp } from '@platform/local/command-line'
 import { stageNameError } from '../infra/stage-name.ts'
 import { graphOf } from '../test/simulator/graph/graph.ts'
 import { deployerPolicies } from './deployer/policy.ts'
@@ -41,6 +42,7 @@ async function main(): Promise<void> {
   }
 }
 
+exitOnHelp(usage)
 try {
   await main()
 } catch (error) {

@@ -1,15 +1,15 @@
 /** `npm run release:hello`: builds the image of the reference module, and publishes it. */
-import { parseArgs } from 'node:util'
 import { explainError } from '@platform/cli/author/explain-error'
 import { buildProject } from '@platform/cli/author/image'
 import { readSigningKey } from '@platform/cli/author/keys'
 import { openProject } from '@platform/cli/author/project'
 import { pushProject } from '@platform/cli/author/push'
 import { CliError } from '@platform/cli/exit'
+import { parseCommandLine } from '@platform/local/command-line'
 import { readCurrentCommit } from './release/commit.ts'
 import { root } from './source.ts'
 
-const help = `npm run release:hello -- [options]
+const usage = `npm run release:hello -- [options]
 
 Builds the reference module as an OCI image into packages/hello/dist/image. With --registry, also publishes it to
 REGISTRY/modules/hello as latest and as the hash of the current commit.
@@ -22,7 +22,7 @@ REGISTRY/modules/hello as latest and as the hash of the current commit.
 Environment: PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD; default: those of docker login.`
 
 const text = { type: 'string' } as const
-const options = { registry: text, key: text, from: text, platform: text, help: { type: 'boolean' } } as const
+const options = { registry: text, key: text, from: text, platform: text } as const
 
 /**
  * Returns the hash of the current commit. Throws `CliError` without a commit, and for uncommitted changes, which no
@@ -51,9 +51,9 @@ async function release({ registry, key, from, platform }: Partial<Record<keyof t
   )
 }
 
+const { values } = parseCommandLine(usage, { options })
 try {
-  const { help: isHelp, ...values } = parseArgs({ options }).values
-  await (isHelp ? console.log(help) : release(values))
+  await release(values)
 } catch (error) {
   const failure = explainError(error)
   console.error(failure instanceof Error ? failure.message : failure)

@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { explainError } from '@platform/cli/author/explain-error'
 import { CliError } from '@platform/cli/exit'
+import { exitOnHelp } from '@platform/local/command-line'
 import { tagOf } from '@platform/core/updates/release-document'
 import { signatureTag } from '@platform/oci/signature/sign'
 import prerelease from 'semver/functions/prerelease.js'
 import { type Artifact, artifactOf } from './release/artifact.ts'
 import { readCurrentCommit } from './release/commit.ts'
 import { publishToFolder } from './release/folder.ts'
-import { type Options, parseOptions } from './release/options.ts'
+import { type Options, parseOptions, usage } from './release/options.ts'
 import { packFunctions, relayFile } from './release/functions.ts'
 import { releaseRepositoryFor, findSigningKey } from './release/destination.ts'
 import { publish, type Repository } from './release/publish.ts'
@@ -62,6 +63,7 @@ function nextStep({ output, version }: Options, { tag, digest }: Artifact): stri
   return `Next, on the target network: ${copy}, for TAG\n  ${signatureTag(digest)}, then\n  ${tag}`
 }
 
+exitOnHelp(usage)
 const workFolder = await mkdtemp(join(tmpdir(), 'platform-release-'))
 try {
   await mkdir(join(workFolder, 'registry'))

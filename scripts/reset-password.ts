@@ -1,5 +1,5 @@
 /** `npm run reset-password -- USER`: sets a new password on the running platform of this machine or on a stage. */
-import { parseArgs } from 'node:util'
+import { exitWithUsage, parseCommandLine } from '@platform/local/command-line'
 import { awsEnvironment } from '@platform/local/emulators/http/environment'
 import { findRunningPlatform } from '@platform/local/running-platform'
 import * as z from 'zod'
@@ -28,11 +28,14 @@ async function resetOn(stage: string, username: string): Promise<Reset> {
   return reset.data
 }
 
+const { values, positionals } = parseCommandLine(usage, {
+  allowPositionals: true,
+  options: { stage: { type: 'string' } },
+})
+const [username, ...excess] = positionals
+if (username === undefined || excess.length > 0) exitWithUsage('Name one user.', usage)
+const { stage } = values
 try {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { stage: { type: 'string' } } })
-  const [username, ...excess] = positionals
-  if (username === undefined || excess.length > 0) throw new Error(usage)
-  const { stage } = values
   const reset = await (stage === undefined ? resetHere(username) : resetOn(stage, username))
   console.log(`The new password of ${reset.username} is: ${reset.password}`)
   console.log('The sessions and API tokens of this user have ended. Sign in, and choose another password.')

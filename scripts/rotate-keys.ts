@@ -1,8 +1,16 @@
 /** `npm run rotate-keys`: replaces the key of access tokens or of job statements while the platform runs. */
-import { parseArgs } from 'node:util'
+import { parseCommandLine } from '@platform/local/command-line'
 import { awsEnvironment } from '@platform/local/emulators/http/environment'
 import { findRunningPlatform } from '@platform/local/running-platform'
 import { invokeBootstrap } from './invoke-bootstrap.ts'
+
+const usage = `npm run rotate-keys -- [--statements] [--withdraw] [--stage NAME]
+
+Replaces a signing key while the platform runs: by default, the keys of access and module tokens.
+
+  --statements  replaces the key of job statements instead
+  --withdraw    also rejects everything that older keys have signed, because a key has leaked
+  --stage NAME  name of a deployment, reached with your AWS credentials and region; default: this machine`
 
 const results = {
   access: `Access tokens are signed with a new key, by every thread within five minutes.
@@ -23,15 +31,14 @@ async function rotateHere(request: { rotate: 'access' | 'statements'; withdraw: 
   await rotationIn(request)?.()
 }
 
+const { statements, withdraw, stage } = parseCommandLine(usage, {
+  options: {
+    statements: { type: 'boolean', default: false },
+    withdraw: { type: 'boolean', default: false },
+    stage: { type: 'string' },
+  },
+}).values
 try {
-  const { values } = parseArgs({
-    options: {
-      statements: { type: 'boolean', default: false },
-      withdraw: { type: 'boolean', default: false },
-      stage: { type: 'string' },
-    },
-  })
-  const { statements, withdraw, stage } = values
   const rotate = statements ? 'statements' : 'access'
   if (stage === undefined) await rotateHere({ rotate, withdraw })
   else await invokeBootstrap(stage, { rotate, withdraw })

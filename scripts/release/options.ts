@@ -20,7 +20,7 @@ export interface Options {
   output?: string
 }
 
-const usage = `npm run release -- --version X [options]
+export const usage = `npm run release -- --version X [options]
 
   --version X         version of the release (SemVer); a version is released once
   --notes-url URL     page of the release notes

@@ -1,9 +1,16 @@
 /** `npm run bench`: measures the platform and compares it with bare handlers; fails if a goal is missed. */
-import { parseArgs } from 'node:util'
+import { parseCommandLine } from '@platform/local/command-line'
 import { startEnvironment } from './cost/environment.ts'
 import { describeMiss, type Goal, isMet, printTable, type Section } from './support/section.ts'
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, quick: { type: 'boolean', default: false } } })
+const usage = `npm run bench -- [--only PART] [--quick]
+
+  --only PART  measures one part; an unknown part lists all
+  --quick      measures fewer times`
+
+const { values } = parseCommandLine(usage, {
+  options: { only: { type: 'string' }, quick: { type: 'boolean', default: false } },
+})
 
 async function main(): Promise<number> {
   const effort = { isQuick: values.quick }

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { parseCommandLine } from '@platform/local/command-line'
 import { findSimulator, folderOf } from '../simulator/state.ts'
 
-const help = `npm run conformance [-- --base-url URL] [--token TOKEN] [--only NAME,NAME]
+const usage = `npm run conformance [-- --base-url URL] [--token TOKEN] [--only NAME,NAME]
 
 Runs black-box tests over HTTP against a running platform. Exits with 1 if a test fails.
 
@@ -39,9 +39,8 @@ function simulatorEnvironment(): NodeJS.ProcessEnv {
 }
 
 const text = { type: 'string' } as const
-const options = { 'base-url': text, token: text, only: text, help: { type: 'boolean' } } as const
-const { 'base-url': url, token, only, help: isHelp } = parseArgs({ options }).values
-if (isHelp) process.exit(console.log(help) ?? 0)
+const options = { 'base-url': text, token: text, only: text } as const
+const { 'base-url': url, token, only } = parseCommandLine(usage, { options }).values
 if (url !== undefined && !/^https?:/.test(url)) fail(`--base-url: "${url}" is not an http or https URL.`)
 const files = (only?.split(',') ?? []).map((name) => `test/conformance/${name}.test.ts`)
 for (const file of files) if (!existsSync(file)) fail(`--only: ${file} does not exist.`)

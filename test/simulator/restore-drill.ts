@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { BatchWriteItemCommand, DynamoDBClient, paginateScan, type AttributeValue } from '@aws-sdk/client-dynamodb'
 import { PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
+import { parseCommandLine } from '@platform/local/command-line'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import { buildFunctions } from '../../scripts/deploy/build.ts'
 import { setupRequest } from '../support/platform.ts'
@@ -106,6 +107,12 @@ async function lose(): Promise<{ token: string; dataBefore: Map<string, unknown>
   return { token, dataBefore, backup: await backUp(deployment.cloud, table) }
 }
 
+parseCommandLine(
+  `npm run restore:drill
+
+Removes a simulated deployment, restores it as docs/operations.md describes, and compares the data.`,
+  {},
+)
 const { token, dataBefore, backup } = await lose()
 console.log(`Saved ${backup.items.length} items and ${backup.secrets.size} secrets, and removed the deployment.`)
 await using restored = await start({ PLAT_RESTORED_TABLE: restoredTable }, (cloud) => restore(cloud, backup))

@@ -1,6 +1,6 @@
 /** `npm run verify`: runs the named parts, or `defaultParts`, each with its own vitest process. */
 import { spawnSync } from 'node:child_process'
-import { parseArgs } from 'node:util'
+import { exitWithUsage, parseCommandLine } from '@platform/local/command-line'
 import { root } from '../../scripts/source.ts'
 import { defaultParts, filesOf, partNames, suites } from './parts.ts'
 
@@ -29,16 +29,19 @@ function run(name: string, isShort: boolean, seed: string): boolean {
   return spawnSync(program, args, { cwd: root, env, stdio: 'inherit' }).status === 0
 }
 
-const options = { short: { type: 'boolean' }, seed: { type: 'string' }, help: { type: 'boolean' } } as const
-const { values, positionals } = parseArgs({ allowPositionals: true, options })
-const { short = false, seed = String(Math.floor(Math.random() * 1_000_000)), help = false } = values
+const usage = `npm run verify -- [--short] [--seed NUMBER] [NAME…]
+
+Without names all parts run: four hours or more.
+
+Parts: ${partNames.join(', ')}`
+
+const options = { short: { type: 'boolean' }, seed: { type: 'string' } } as const
+const { values, positionals } = parseCommandLine(usage, { allowPositionals: true, options })
+const { short = false, seed = String(Math.floor(Math.random() * 1_000_000)) } = values
 const unknownParts = positionals.filter((name) => !partNames.includes(name))
-if (unknownParts.length > 0) console.error(`Unknown part: ${unknownParts.join(', ')}`)
-if (help || positionals.length === 0 || unknownParts.length > 0) {
-  console.log('npm run verify -- [--short] [--seed NUMBER] [NAME…]\nWithout names all parts run: four hours or more.\n')
-  console.log(`Parts: ${partNames.join(', ')}`)
-}
-const selectedParts = help || unknownParts.length > 0 ? [] : positionals.length > 0 ? positionals : defaultParts
+if (unknownParts.length > 0) exitWithUsage(`Unknown part: ${unknownParts.join(', ')}`, usage)
+if (positionals.length === 0) console.log(usage)
+const selectedParts = positionals.length > 0 ? positionals : defaultParts
 const failedParts = selectedParts.filter((name) => !run(name, short, seed))
 if (failedParts.length > 0) console.log(`\nFailed: ${failedParts.join(', ')}`)
-process.exitCode = unknownParts.length > 0 ? 2 : Math.min(failedParts.length, 1)
+process.exitCode = Math.min(failedParts.length, 1)

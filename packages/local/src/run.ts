@@ -1,9 +1,16 @@
 import { join } from 'node:path'
 import { setupHint } from './banner.ts'
+import { parseCommandLine } from './command-line.ts'
 import type { PlatformOptions } from './platform.ts'
 import { InvalidSettings, parseSettings, type Settings } from './settings.ts'
 import { stopOnSignals } from './signals.ts'
 import { StartError } from './start-error.ts'
+
+const usage = `npm start [-- --demo]
+
+Runs the platform on this machine. Ctrl-C stops it. Environment variables configure it: see docs/operations.md.
+
+  --demo  runs a demo with sample data in a folder of its own; npm run demo:clean removes it`
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
@@ -21,15 +28,8 @@ function readSettings(): Settings {
   }
 }
 
-function isDemoRequested([option, ...others]: readonly string[]): boolean {
-  if (option === undefined) return false
-  if (option === '--demo' && others.length === 0) return true
-  console.error(`${[option, ...others].join(' ')} is unknown. The only option is --demo: npm start -- --demo`)
-  return process.exit(2)
-}
-
 async function start(options: PlatformOptions): Promise<void> {
-  const isDemo = isDemoRequested(process.argv.slice(2))
+  const { demo: isDemo } = parseCommandLine(usage, { options: { demo: { type: 'boolean', default: false } } }).values
   const environmentSettings = readSettings()
   for (const name of environmentSettings.ignored) console.warn(`The setting ${name} is unknown and has no effect.`)
   // These modules read the settings on import, so they are imported after validation.

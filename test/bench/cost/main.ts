@@ -1,5 +1,5 @@
-/** `npm run cost`: prints the cost on AWS. `--measure` measures the units again; `--prices FILE` uses other prices. */
-import { parseArgs } from 'node:util'
+/** `npm run cost`: prints the cost on AWS. */
+import { parseCommandLine } from '@platform/local/command-line'
 import { printTable } from '../support/section.ts'
 import {
   batchJob,
@@ -19,7 +19,16 @@ import {
   multiply,
 } from './model.ts'
 
-const { values } = parseArgs({ options: { measure: { type: 'boolean' }, prices: { type: 'string' } } })
+const usage = `npm run cost -- [--measure] [--prices FILE]
+
+Prints the cost on AWS.
+
+  --measure      measures the units again
+  --prices FILE  uses other prices`
+
+const { values } = parseCommandLine(usage, {
+  options: { measure: { type: 'boolean' }, prices: { type: 'string' } },
+})
 if (values.measure) await (await import('./measure.ts')).measureUnits()
 const inputs = await readInputs(values.prices)
 

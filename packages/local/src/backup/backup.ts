@@ -1,7 +1,7 @@
 /** `npm run backup -- FILE`: writes the state in the data folder to a file. The platform must be stopped. */
 import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
-import { parseArgs } from 'node:util'
+import { exitWithUsage, parseCommandLine } from '../command-line.ts'
 import { runCommand } from './command.ts'
 import { readPassphrase } from './encryption.ts'
 import { BackupError } from './manifest.ts'
@@ -10,16 +10,24 @@ import { writeBackup } from './write-backup.ts'
 const noPassphraseMessage =
   'A backup contains keys and secrets, so it is encrypted: set PLAT_BACKUP_PASSPHRASE_FILE to a file with a passphrase, or use --unencrypted.'
 
-function parseBackupArguments(): { file: string; isUnencrypted: boolean } {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { unencrypted: { type: 'boolean' } } })
-  const [file, ...rest] = positionals
-  if (file === undefined || rest.length > 0) throw new BackupError('Name one file: npm run backup -- FILE')
-  return { file, isUnencrypted: values.unencrypted === true }
-}
+const usage = `npm run backup -- FILE [--unencrypted]
+
+Writes the state in the data folder (PLAT_DATA_DIR) to a file. Stop the platform first.
+
+  --unencrypted  writes keys and secrets in plain form
+
+Environment: PLAT_BACKUP_PASSPHRASE_FILE names the file with the passphrase.`
+
+const { values, positionals } = parseCommandLine(usage, {
+  allowPositionals: true,
+  options: { unencrypted: { type: 'boolean', default: false } },
+})
+const [file, ...excess] = positionals
+if (file === undefined || excess.length > 0) exitWithUsage('Name one file.', usage)
+const { unencrypted: isUnencrypted } = values
 
 await runCommand(async () => {
   const { dataDir, backupPassphraseFile } = parseSettings(process.env)
-  const { file, isUnencrypted } = parseBackupArguments()
   if (backupPassphraseFile === undefined && !isUnencrypted) throw new BackupError(noPassphraseMessage)
   const passphrase = isUnencrypted ? undefined : await readPassphrase(backupPassphraseFile ?? '')
   const target = resolve(file)

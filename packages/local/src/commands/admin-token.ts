@@ -1,5 +1,6 @@
 /** `npm run -s admin-token`: prints only the initial admin token of the running platform. */
 import { readAdminToken } from '../admin-token.ts'
+import { parseCommandLine } from '../command-line.ts'
 import { findRunningPlatform } from '../running-platform.ts'
 import type { RuntimeFile } from '../runtime-file.ts'
 
@@ -11,6 +12,12 @@ async function findPlatformInSetup(): Promise<RuntimeFile> {
   return runtime
 }
 
+parseCommandLine(
+  `npm run -s admin-token
+
+Prints the initial admin token of the running platform, which authorises the setup.`,
+  {},
+)
 try {
   console.log(await readAdminToken(await findPlatformInSetup()))
 } catch (error) {

@@ -1,7 +1,14 @@
 /** `npm run -s registry-password`: prints only the password of the embedded registry's user `platform`. */
+import { parseCommandLine } from '../command-line.ts'
 import { readRegistryPassword } from '../generated-secrets.ts'
 import { parseSettings } from '../settings.ts'
 
+parseCommandLine(
+  `npm run -s registry-password
+
+Prints the password of the user platform of the embedded registry.`,
+  {},
+)
 try {
   const { dataDir } = parseSettings(process.env)
   console.log(

@@ -1,6 +1,7 @@
 /** `npm run demo:clean`: stops the processes of the demo and removes its folder. */
 import { join } from 'node:path'
 import { makeFolder } from '@platform/oci/make-folder'
+import { parseCommandLine } from '../command-line.ts'
 import { lockFile } from '../file-lock.ts'
 import { StartError } from '../start-error.ts'
 import { type Demo, findDemo, removeDemo } from './folder.ts'
@@ -23,6 +24,12 @@ function claim({ dataDir }: Demo): Disposable {
   return lock
 }
 
+parseCommandLine(
+  `npm run demo:clean
+
+Stops the processes of the demo and removes its folder.`,
+  {},
+)
 try {
   const demo = await findDemo()
   if (demo !== undefined) {
