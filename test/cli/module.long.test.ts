@@ -39,6 +39,12 @@ test('installs, shows and uninstalls a catalog module by version', async () => {
   const steps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'].map((step) => `${step}: Completed\n`)
   const advice = 'hello can receive platform.cluster.status_changed. To allow it: plat module enable hello\n'
   expect(installation.err).toBe(steps.join('') + advice)
+  const events = ['platform.cluster.status_changed']
+  expect(await plat.json(['module', 'enable', 'hello', '--events', events.join()])).toMatchObject({
+    enabled: true,
+    events,
+  })
+  expect(await plat.json(['module', 'disable', 'hello'])).toMatchObject({ enabled: false })
   expect(await plat.prints(['module', 'list'])).toMatch(/^hello +1\.0\.0 +Running +Healthy +yes +\/api\/hello +\S/m)
   expect(await plat.prints(['module', 'get', 'hello'])).toMatch(/^verifiedBy +this platform$/m)
   expect(await plat.prints(['module', 'catalog', '--installed'])).toMatch(/^hello +1\.0\.0 +yes +1\.0\.0 +- /m)
