@@ -9,7 +9,7 @@ const usage = `npm run rotate-keys -- [--statements] [--withdraw] [--stage NAME]
 Replaces a signing key while the platform runs: by default, the keys of access and module tokens.
 
   --statements  replaces the key of job statements instead
-  --withdraw    also rejects everything that older keys have signed, because a key has leaked
+  --withdraw    also rejects everything that older keys have signed; use it if a key has leaked
   --stage NAME  name of a deployment, reached with your AWS credentials and region; default: this machine`
 
 const results = {

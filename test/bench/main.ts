@@ -6,7 +6,7 @@ import { describeMiss, type Goal, isMet, printTable, type Section } from './supp
 const usage = `npm run bench -- [--only PART] [--quick]
 
   --only PART  measures one part; an unknown part lists all
-  --quick      measures fewer times`
+  --quick      takes fewer measurements`
 
 const { values } = parseCommandLine(usage, {
   options: { only: { type: 'string' }, quick: { type: 'boolean', default: false } },

@@ -14,9 +14,9 @@ const usage = `npm run backup -- FILE [--unencrypted]
 
 Writes the state in the data folder (PLAT_DATA_DIR) to a file. Stop the platform first.
 
-  --unencrypted  writes keys and secrets in plain form
+  --unencrypted  does not encrypt the backup, which contains keys and secrets
 
-Environment: PLAT_BACKUP_PASSPHRASE_FILE names the file with the passphrase.`
+Environment: PLAT_BACKUP_PASSPHRASE_FILE names the file with the passphrase for the encryption.`
 
 const { values, positionals } = parseCommandLine(usage, {
   allowPositionals: true,
