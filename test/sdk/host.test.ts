@@ -221,13 +221,14 @@ describe('the signal of a hook', () => {
   test.for([40, 2000])(
     'aborts before the time limit of %i ms for stop, so that the hook can finish',
     async (limitMs) => {
-      const stop = vi.fn(async (signal: AbortSignal) => {
-        await once(signal, 'abort')
-        await setImmediate()
-      })
+      const stop = vi.fn(async (signal: AbortSignal) => void (await once(signal, 'abort')))
       const { host } = await startedInstance({ stop })
-      await host.stop(limitMs)
-      expect(stop.mock.calls[0]?.[0].reason).toMatchObject({ name: 'TimeLimitError' })
+      vi.useFakeTimers()
+      const stopping = host.stop(limitMs)
+      await vi.advanceTimersByTimeAsync(limitMs - 1)
+      vi.useRealTimers()
+      expect([host.state, stop.mock.calls[0]?.[0].reason]).toMatchObject(['Stopped', { name: 'TimeLimitError' }])
+      await stopping
     },
   )
 
