@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { exitWithUsage, parseCommandLine } from '@platform/local/command-line'
 import { relayVersion } from '../packages/relay/src/version.ts'
 
 const root = new URL('../', import.meta.url)
@@ -81,5 +82,11 @@ function tidy(bundle: string): string {
     .replaceAll(/^(?: {2})+/gm, (indent) => '\t'.repeat(indent.length / 2))
 }
 
-// Usage: `node scripts/build-relay.ts [file]`
-if (import.meta.main) await buildRelay(process.argv[2] ?? fileURLToPath(new URL('dist/relay.mjs', root)))
+if (import.meta.main) {
+  const usage = `npm run build:relay -- [FILE]
+
+Bundles the relay into FILE; default: dist/relay.mjs.`
+  const [file, ...excess] = parseCommandLine(usage, { allowPositionals: true }).positionals
+  if (excess.length > 0) exitWithUsage('Name one file.', usage)
+  await buildRelay(file ?? fileURLToPath(new URL('dist/relay.mjs', root)))
+}

@@ -1,6 +1,6 @@
 /**
- * Rules of the repository that no linter checks: machine-specific paths and registries, re-exports of whole files,
- * retired words, commit subjects.
+ * Rules of the repository that no linter checks: top-level files, machine-specific paths and registries, re-exports of
+ * whole files, retired words, commit subjects.
  */
 import { execFileSync } from 'node:child_process'
 import { report, root, type Source, sources } from './source.ts'
@@ -57,6 +57,14 @@ const rules: readonly Rule[] = [
   },
 ]
 
+const topLevelFiles =
+  /^(?:\..+|(?:CHANGELOG|CONTRIBUTING|README|SECURITY)\.md|(?:knip|package|package-lock|tsconfig)\.json|redocly\.yaml|(?:sst|vitest)\.config\.ts)$/
+
+const topLevelProblems = (files: readonly Source[]): string[] =>
+  files
+    .filter(({ path }) => !path.includes('/') && !topLevelFiles.test(path))
+    .map(({ path }) => `${path} does not belong in the top-level folder`)
+
 const maxSubjectLength = 72
 
 /** Returns the lines of files that break a rule. */
@@ -87,4 +95,7 @@ function subjectProblems(): string[] {
   }
 }
 
-if (import.meta.main) report([...repositoryProblems(sources()), ...subjectProblems()])
+if (import.meta.main) {
+  const files = sources()
+  report([...topLevelProblems(files), ...repositoryProblems(files), ...subjectProblems()])
+}

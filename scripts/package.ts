@@ -5,6 +5,7 @@ import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { assetFiles, buildAssets, packageMarker } from '@platform/local/assets'
+import { parseCommandLine } from '@platform/local/command-line'
 import { build } from 'esbuild'
 import { pack } from 'tar-stream'
 import { report, root, sources } from './source.ts'
@@ -82,6 +83,12 @@ export async function writePackage(folder: string): Promise<string> {
 }
 
 if (import.meta.main) {
+  parseCommandLine(
+    `npm run package
+
+Writes the platform with its built files to dist/platform-VERSION.tgz.`,
+    {},
+  )
   const file = await writePackage(dist).catch((error: Error) => report([error.message]))
   if (file !== undefined) console.log(`${file}\nUnpack it, and in its folder run: npm ci --omit=dev && npm start`)
 }

@@ -118,7 +118,7 @@ test('the next job starts while a result is reported, and a third job after the 
   expect([firstJob, secondJob, thirdJob].map((job) => job?.completion?.exitCode)).toEqual([1, 2, 3])
 }, 25_000)
 
-test('with 20 slots, at most 16 jobs wait for their reports while others run', async () => {
+test('with 20 slots, at most 36 jobs are in progress while results are reported', async () => {
   const platform = await start({ args: ['--slots', '20'] })
   await platform.until(() => platform.heartbeats.some(({ channel }) => channel === 'open'))
   const { promise, resolve } = Promise.withResolvers<void>()

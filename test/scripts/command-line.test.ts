@@ -8,17 +8,7 @@ import { sampled } from '../support/long.ts'
 
 const run = promisify(execFile)
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-const withoutOptions = [
-  'build:functions',
-  'build:relay',
-  'package',
-  'openapi',
-  'screenshots',
-  'sbom',
-  'check',
-  'test',
-  'format',
-]
+const withoutOptions = ['openapi', 'screenshots', 'sbom', 'check', 'test', 'format']
 const commands = Object.entries(scripts).filter(([name]) => !withoutOptions.includes(name))
 
 test.each(sampled(commands, 6))(

@@ -23,7 +23,7 @@ export function parseCommandLine<Config extends ParseArgsConfig>(
     return parseArgs(config)
   } catch (error) {
     // Node.js adds advice about positional arguments.
-    const [problem = ''] = error instanceof Error ? error.message.split('. ') : []
+    const [problem = ''] = error instanceof Error ? error.message.split(/\.\s/) : []
     return exitWithUsage(`${problem}.`, usage)
   }
 }
