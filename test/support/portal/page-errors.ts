@@ -12,7 +12,7 @@ export interface PageErrors {
 const responseError = /^Failed to load resource: the server responded with a status of/
 
 /** Chromium aborts requests when another test adds a network interface, which is no error of the page. */
-const networkChange = /net::ERR_NETWORK_CHANGED/
+export const networkChange = /net::ERR_NETWORK_CHANGED/
 
 /** Runs in every frame before any script of the page. The payloads of the tests set `__xss` when they execute. */
 function observeFrame(): void {
