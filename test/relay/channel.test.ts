@@ -118,20 +118,6 @@ test('the next job starts while a result is reported, and a third job after the 
   expect([firstJob, secondJob, thirdJob].map((job) => job?.completion?.exitCode)).toEqual([1, 2, 3])
 }, 25_000)
 
-test('with 20 slots, at most 36 jobs are in progress while results are reported', async () => {
-  const platform = await start({ args: ['--slots', '20'] })
-  await platform.until(() => platform.heartbeats.some(({ channel }) => channel === 'open'))
-  const { promise, resolve } = Promise.withResolvers<void>()
-  platform.held.set('complete', promise)
-  const jobs = Array.from({ length: 37 }, () => platform.addJob({ script: 'true' }))
-  const journal = () => readFile(`${stage?.stateFolder}/journal.jsonl`, 'utf8')
-  await waitFor('36 scripts end', async () => (await journal()).match(/"state":"finished"/g)?.length === 36)
-  await platform.until(() => platform.heartbeats.at(-1)?.freeSlots === 0)
-  expect(jobs.filter(({ claimCount }) => claimCount > 0)).toHaveLength(36)
-  resolve()
-  await platform.until(() => jobs.every(({ completion }) => completion !== undefined))
-})
-
 test.skipIf(!canMount)(
   'a job that waits because of a full disk starts after the next report',
   async () => {
