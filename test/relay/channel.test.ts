@@ -1,6 +1,6 @@
 import { parseChannel } from '@platform/relay/channel-settings'
 import { connectPacket, PacketReader, subscribePacket } from '@platform/relay/mqtt'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { canMount, mountedFolder } from '../support/mounted-folder.ts'
@@ -117,6 +117,22 @@ test('the next job starts while a result is reported, and a third job after the 
   await platform.until(() => thirdJob?.completion !== undefined)
   expect([firstJob, secondJob, thirdJob].map((job) => job?.completion?.exitCode)).toEqual([1, 2, 3])
 }, 25_000)
+
+test('with 20 slots, at most 36 jobs are in progress while results are reported', async () => {
+  const platform = await start({ args: ['--slots', '20'] })
+  platform.heartbeatIntervalSeconds = 1
+  await platform.until(() => platform.heartbeats.some(({ channel }) => channel === 'open'))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  for (const call of ['complete', 'completions'] as const) platform.held.set(call, promise)
+  await using folder = await temporaryFolder()
+  const jobs = Array.from({ length: 37 }, () => platform.addJob({ script: `mktemp -p '${folder.path}'` }))
+  await waitFor('36 scripts run', async () => (await readdir(folder.path)).length >= 36)
+  const heartbeatCount = platform.heartbeats.length
+  await platform.until(() => platform.heartbeats.length > heartbeatCount + 2)
+  expect(jobs.filter(({ claimCount }) => claimCount > 0)).toHaveLength(36)
+  resolve()
+  await platform.until(() => jobs.every(({ completion }) => completion !== undefined))
+})
 
 test.skipIf(!canMount)(
   'a job that waits because of a full disk starts after the next report',

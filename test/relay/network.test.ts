@@ -23,11 +23,12 @@ function startProxy(folder: string, allowed: string): Program {
   const address = [`Listen ${network.host}`, 'Port 3128', 'Timeout 600']
   const rules = [...address, 'BasicAuth user secret', `ConnectPort ${new URL(allowed).port}`]
   writeFileSync(join(folder, 'proxy.conf'), `${rules.join('\n')}\n`)
-  return new Program('tinyproxy', ['-d', '-c', join(folder, 'proxy.conf')], { cwd: folder, env: process.env })
+  const args = ['netns', 'exec', network.servers, 'tinyproxy', '-d', '-c', join(folder, 'proxy.conf')]
+  return new Program('ip', args, { cwd: folder, env: process.env })
 }
 
 const start = async (settings: Parameters<typeof Stage.start>[0]) =>
-  (stage = await Stage.start({ host: network.host, namespace: network.name, ...settings }))
+  (stage = await Stage.start({ port: await network.openPort(), namespace: network.clients, ...settings }))
 
 test.skipIf(!canIsolate)(
   'a relay whose cable was pulled returns by itself, and no job is lost',
@@ -86,12 +87,12 @@ test.skipIf(!canIsolate || skipReason !== '')(
       addresses.push(socket.remoteAddress)
       outgoing.writeHead(401, { 'content-type': 'application/json' }).end(answer)
     })
-    await using listening = await listen(server, network.host)
+    await using listening = await listen(server, await network.openPort())
     await using proxy = startProxy(folder.path, listening.url)
     await proxy.writes(/Accepting connections/)
     const mainFile = await bundlePlat()
     const runPlat = async (HTTPS_PROXY: string) => {
-      const args = ['netns', 'exec', network.name, process.execPath, mainFile, 'cluster', 'list']
+      const args = ['netns', 'exec', network.clients, process.execPath, mainFile, 'cluster', 'list']
       const extra = { NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem'), PLAT_TOKEN: 'token', HOME: folder.path }
       const PLAT_SERVER = listening.url.replace('http:', 'https:')
       const env = { PATH: process.env['PATH'], ...extra, PLAT_SERVER, HTTPS_PROXY }

@@ -6,7 +6,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server as NetServer } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
 export interface ReceivedRequest {
@@ -37,10 +37,12 @@ export interface TestServer extends ListeningServer {
   requests: ReceivedRequest[]
 }
 
-export async function listen(server: Server, address = '127.0.0.1'): Promise<ListeningServer> {
-  server.listen(0, address)
+/** Listens on a free port of this machine, or on a port that is already open. */
+export async function listen(server: Server, openPort?: NetServer): Promise<ListeningServer> {
+  if (openPort) server.listen(openPort)
+  else server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const { address, port } = server.address() as AddressInfo
   return {
     host: `${address}:${port}`,
     url: `http://${address}:${port}`,

@@ -1,7 +1,8 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo } from 'node:net'
+import type { Server } from 'node:net'
+import { listen } from '../../support/http-server.ts'
 import { FakeBroker } from './fake-broker.ts'
 import {
   type Channel,
@@ -34,6 +35,7 @@ type Call = {
 export class FakePlatform {
   readonly guard = new RequestGuard()
   readonly clusterId = newId('clus')
+  url = ''
   signer = { kid: 'statement-key', ...generateKeyPairSync('ed25519') }
   /** Statement keys that a heartbeat receives if it does not name the current key of `signer`. */
   statementKeys: string[] | undefined
@@ -83,17 +85,11 @@ export class FakePlatform {
   readonly facts: NonNullable<Heartbeat['facts']>[] = []
   #factsHash: string | undefined
 
-  static async start(host = '127.0.0.1'): Promise<FakePlatform> {
+  static async start(openPort?: Server): Promise<FakePlatform> {
     const platform = new FakePlatform()
     platform.#server.on('connection', ({ remoteAddress }) => void platform.addresses.add(String(remoteAddress)))
-    platform.#server.listen(0, host)
-    await once(platform.#server, 'listening')
+    platform.url = (await listen(platform.#server, openPort)).url
     return platform
-  }
-
-  get url(): string {
-    const { address, port } = this.#server.address() as AddressInfo
-    return `http://${address}:${port}`
   }
 
   async close(): Promise<void> {

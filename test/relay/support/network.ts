@@ -1,4 +1,6 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Server } from 'node:net'
 
 const ip = (...args: string[]) => execFileSync('ip', args, { stdio: 'pipe' })
 
@@ -13,33 +15,49 @@ export const canIsolate = (() => {
   }
 })()
 
-/** A network namespace with one cable to this machine. */
+const listenInChild = `
+  const server = require('node:net').createServer().listen(0, process.argv[1], () => process.send('', server))
+  process.once('disconnect', () => process.exit())`
+
+/**
+ * A network namespace for clients and one for servers, with a cable between them. No interface of this machine changes,
+ * because Chromium aborts requests when one does.
+ */
 export class IsolatedNetwork implements Disposable {
-  readonly name = `relay-${process.pid}`
-  /** The address of this machine on the cable. */
+  readonly clients = `clients-${process.pid}`
+  readonly servers = `servers-${process.pid}`
+  /** The address of the servers. */
   readonly host = '198.51.100.1'
-  readonly #cable = `relay${process.pid % 100_000}`
 
   constructor() {
-    const peer = `${this.#cable}p`
-    ip('netns', 'add', this.name)
-    ip('link', 'add', this.#cable, 'type', 'veth', 'peer', 'name', peer, 'netns', this.name)
-    ip('addr', 'add', `${this.host}/30`, 'dev', this.#cable)
-    ip('netns', 'exec', this.name, 'ip', 'addr', 'add', '198.51.100.2/30', 'dev', peer)
-    for (const device of ['lo', peer]) ip('netns', 'exec', this.name, 'ip', 'link', 'set', device, 'up')
-    this.plug()
+    for (const name of [this.clients, this.servers]) ip('netns', 'add', name)
+    const clientEnd = ['veth', 'peer', 'name', 'cable', 'netns', this.clients]
+    ip('-n', this.servers, 'link', 'add', 'cable', 'type', ...clientEnd)
+    ip('-n', this.servers, 'addr', 'add', `${this.host}/30`, 'dev', 'cable')
+    ip('-n', this.clients, 'addr', 'add', '198.51.100.2/30', 'dev', 'cable')
+    for (const name of [this.clients, this.servers])
+      for (const device of ['lo', 'cable']) ip('-n', name, 'link', 'set', device, 'up')
+  }
+
+  /** Opens a port for a server of this process in the namespace of the servers. */
+  async openPort(): Promise<Server> {
+    const args = ['netns', 'exec', this.servers, process.execPath, '-e', listenInChild, this.host]
+    const child = spawn('ip', args, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    const [, port] = await once(child, 'message')
+    child.disconnect()
+    await once(child, 'exit')
+    return port
   }
 
   plug(): void {
-    ip('link', 'set', this.#cable, 'up')
+    ip('-n', this.servers, 'link', 'set', 'cable', 'up')
   }
 
   pull(): void {
-    ip('link', 'set', this.#cable, 'down')
+    ip('-n', this.servers, 'link', 'set', 'cable', 'down')
   }
 
   [Symbol.dispose](): void {
-    ip('link', 'delete', this.#cable)
-    ip('netns', 'delete', this.name)
+    for (const name of [this.clients, this.servers]) ip('netns', 'delete', name)
   }
 }

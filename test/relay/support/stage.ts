@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import type { Server } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { buildRelay } from '../../../scripts/build-relay.ts'
@@ -59,8 +60,8 @@ function olderNode(): string {
 }
 
 interface StageSettings extends RelaySettings {
-  /** Address that the platform listens on. */
-  host?: string
+  /** The port of the platform. By default, it opens one. */
+  port?: Server
   prepare?: (platform: FakePlatform) => void
 }
 
@@ -88,7 +89,7 @@ export class Stage {
   }
 
   static async start(settings: StageSettings = {}): Promise<Stage> {
-    const platform = await FakePlatform.start(settings.host)
+    const platform = await FakePlatform.start(settings.port)
     settings.prepare?.(platform)
     const folder = await temporaryFolder()
     return new Stage(await writeBundle(folder.path), platform, settings, () => folder[Symbol.asyncDispose]())

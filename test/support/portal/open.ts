@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { networkChange, type PageErrors, recordPageErrors } from './page-errors.ts'
+import { type PageErrors, recordPageErrors } from './page-errors.ts'
 
 export interface Credentials {
   username: string
@@ -50,21 +50,11 @@ export async function newContext(browser: Browser, origin: string, view: View = 
     permissions: ['clipboard-read', 'clipboard-write'],
   })
   context.setDefaultTimeout(timeoutMs)
-  context.on('page', repeatAbortedNavigations)
   const recordedErrors = await recordPageErrors(context, origin)
   recordedErrors.allow(...allow)
   errors.set(context, recordedErrors)
   if (user !== 'anonymous') await signIn(context, origin, user)
   return context
-}
-
-function repeatAbortedNavigations(page: Page): void {
-  const goto = page.goto.bind(page)
-  page.goto = (...parameters) =>
-    goto(...parameters).catch((error: unknown) => {
-      if (networkChange.test(String(error))) return page.goto(...parameters)
-      throw error
-    })
 }
 
 export async function signIn(context: BrowserContext, origin: string, data: Credentials): Promise<void> {

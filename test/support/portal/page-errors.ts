@@ -11,9 +11,6 @@ export interface PageErrors {
 /** Chromium logs failed responses to the console too; they are recorded with method and path instead. */
 const responseError = /^Failed to load resource: the server responded with a status of/
 
-/** Chromium aborts requests when another test adds a network interface, which is no error of the page. */
-export const networkChange = /net::ERR_NETWORK_CHANGED/
-
 /** Runs in every frame before any script of the page. The payloads of the tests set `__xss` when they execute. */
 function observeFrame(): void {
   const page: any = globalThis
@@ -34,7 +31,7 @@ export async function recordPageErrors(context: BrowserContext, origin: string):
   const errors: string[] = []
   const allowedPatterns: RegExp[] = []
   const add = (error: string) => {
-    if (![networkChange, ...allowedPatterns].some((pattern) => pattern.test(error))) errors.push(error)
+    if (!allowedPatterns.some((pattern) => pattern.test(error))) errors.push(error)
   }
   await context.exposeBinding('reportPageError', (_source, error: string) => add(error))
   await context.addInitScript(observeFrame)
