@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { root } from '../source.ts'
-import { type Settings } from './settings.ts'
+import type { Settings } from './settings.ts'
 
 const digestFile = 'deployment.json'
 

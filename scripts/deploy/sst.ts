@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
 import * as z from 'zod'
 import { root } from '../source.ts'
-import { type Options } from './options.ts'
+import type { Options } from './options.ts'
 
 const outputsFile = join(root, '.sst/outputs.json')
 

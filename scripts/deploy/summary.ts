@@ -1,6 +1,6 @@
-import { type Account } from './account.ts'
-import { type Options } from './options.ts'
-import { type Outputs } from './sst.ts'
+import type { Account } from './account.ts'
+import type { Options } from './options.ts'
+import type { Outputs } from './sst.ts'
 
 export function deploySummary(stage: string, { id, region }: Account, outputs: Outputs): string {
   const { api, portal, initialAdminToken, alarms, domainTarget, frontTarget } = outputs

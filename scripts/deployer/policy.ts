@@ -1,5 +1,5 @@
 import { CliError } from '@platform/cli/exit'
-import { type Graph } from '../../test/simulator/graph/graph.ts'
+import type { Graph } from '../../test/simulator/graph/graph.ts'
 import { ownPermissions, type Permission, permissionsOf } from './permissions.ts'
 
 export interface Policy {

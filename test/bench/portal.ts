@@ -5,7 +5,7 @@ import { launchChromium } from '../support/portal/chromium.ts'
 import { seedFleet } from '../support/portal/fleet.ts'
 import { newContext, waitForPage } from '../support/portal/open.ts'
 import { withoutRateLimits } from './support/emulators.ts'
-import { type Effort, type Section } from './support/section.ts'
+import type { Effort, Section } from './support/section.ts'
 import { range, spread } from './support/statistics.ts'
 
 const count = 10_000

@@ -1,4 +1,4 @@
-import { type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { shiftClock } from '@platform/core/clock'
 import { handler } from '../../functions/gateway/modules.ts'
 import { bearer, bootstrapPlatform } from '../support/fixtures.ts'

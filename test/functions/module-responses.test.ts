@@ -1,4 +1,4 @@
-import { type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { moduleErrors } from '@platform/contract/module'
 import { portalPath } from '@platform/contract/portal-paths'

@@ -2,7 +2,7 @@ import { type Encoding, packFiles, type PortalFile, type PortalFiles } from '@pl
 import { servePortal } from '@platform/http/portal/serve'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { expect, test, vi } from 'vitest'
-import { type TestRequest } from '../support/request.ts'
+import type { TestRequest } from '../support/request.ts'
 import { request as requestFrom } from './api.ts'
 
 vi.hoisted(() => Object.assign(process.env, { PLAT_LOG_LEVEL: 'info' }))

@@ -7,7 +7,7 @@ import { modulePaths } from '@platform/contract/passage'
 import { type Task, tasks } from '@platform/contract/task'
 import { expect, test } from 'vitest'
 import { ofType } from '../simulator/graph/graph.ts'
-import { type Statement } from '../simulator/graph/policy.ts'
+import type { Statement } from '../simulator/graph/policy.ts'
 import { capabilityOf, grantOf } from './grant.ts'
 import { byText, consumers, deployedFunctions, production } from './stages.ts'
 

@@ -1,4 +1,4 @@
-import { type FileToPack } from '@platform/oci/pack'
+import type { FileToPack } from '@platform/oci/pack'
 import { readImage } from '@platform/oci/image'
 import { unpackImage } from '@platform/oci/unpack'
 import { type ClientOptions, type RegistryClient, registryClient } from '@platform/oci/client'

@@ -24,7 +24,7 @@ import { clearWorkFolder, ensureWorkFolder } from '@platform/relay/executor/work
 import { RetryableError } from '@platform/relay/http'
 import type { EnrolledNode, Identity } from '@platform/relay/identity'
 import { Journal } from '@platform/relay/journal'
-import { type CompletionRecord, type Entry } from '@platform/relay/journal-entry'
+import type { CompletionRecord, Entry } from '@platform/relay/journal-entry'
 import { signJws, verifyJws } from '@platform/relay/jws'
 import { lockState } from '@platform/relay/lock'
 import { Output } from '@platform/relay/output'

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { signJws } from '@platform/relay/jws'
 import { expect, test } from 'vitest'
-import { type FakePlatform } from './support/fake-platform.ts'
+import type { FakePlatform } from './support/fake-platform.ts'
 import { Stage } from './support/stage.ts'
 
 const newSigner = (kid: string) => ({ kid, ...generateKeyPairSync('ed25519') })

@@ -1,4 +1,4 @@
-import { type ModuleEvent } from '@platform/modules'
+import type { ModuleEvent } from '@platform/modules'
 import { publishedLimits } from '@platform/modules/protocol'
 import { expect, test } from 'vitest'
 import { type Instance, instanceOf, publishedIn, startedInstance } from '../support/sdk-instance.ts'

@@ -1,4 +1,4 @@
-import { type Health, type HealthTag } from '@platform/modules'
+import type { Health, HealthTag } from '@platform/modules'
 import { expect, test, vi } from 'vitest'
 import { startedInstance } from '../support/sdk-instance.ts'
 

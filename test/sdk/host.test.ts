@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { setImmediate } from 'node:timers/promises'
-import { type ModuleDefinition } from '@platform/modules'
+import type { ModuleDefinition } from '@platform/modules'
 import { describe, expect, test, vi } from 'vitest'
 import { captureLog } from '../support/log.ts'
 import { instanceOf, startedInstance } from '../support/sdk-instance.ts'

@@ -1,4 +1,4 @@
-import { type ModuleDefinition } from '@platform/modules'
+import type { ModuleDefinition } from '@platform/modules'
 import { expect, test, vi } from 'vitest'
 import { instanceOf, publishedIn, startedInstance } from '../support/sdk-instance.ts'
 

@@ -1,7 +1,7 @@
 import { argon2Sync, createHash, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import { permissionsOf, type Role } from '@platform/contract/permission'
 import { bootstrap } from '@platform/core/platform/bootstrap'
-import { type Caller, type RelayCaller } from '@platform/core/caller'
+import type { Caller, RelayCaller } from '@platform/core/caller'
 import { now, nowSeconds, shiftClock } from '@platform/core/clock'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { config } from '@platform/core/config'

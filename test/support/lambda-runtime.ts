@@ -4,12 +4,12 @@ import {
   type LambdaClientConfig,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 import { type LambdaOptions, startLambda } from '../simulator/lambda/start.ts'
 import { lambdaRuntime, type LambdaSettings } from '@platform/worker/runtimes/lambda/runtime'
 import { ociTarget } from '@platform/worker/runtimes/lambda/image'
-import { type ModuleRuntime } from '@platform/worker/runtimes/port'
-import { type RegistryClient } from '@platform/oci/client'
+import type { ModuleRuntime } from '@platform/worker/runtimes/port'
+import type { RegistryClient } from '@platform/oci/client'
 import { currentPlatform } from '@platform/oci/image'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { deploymentSpecOf, limits, textOf } from './local-runtime.ts'

@@ -1,5 +1,5 @@
 import { buildImage, type ImageToBuild } from '@platform/oci/build'
-import { type RegistryClient } from '@platform/oci/client'
+import type { RegistryClient } from '@platform/oci/client'
 import { pushImage } from '@platform/oci/push'
 import { programOf } from './author.ts'
 

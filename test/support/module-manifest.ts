@@ -1,4 +1,4 @@
-import { type ModuleManifest } from '@platform/contract/manifest'
+import type { ModuleManifest } from '@platform/contract/manifest'
 import { manifestOf } from '@platform/cli/author/manifest-from-code'
 
 export function manifestFor(id: string, spec: Partial<ModuleManifest['spec']> = {}): ModuleManifest {

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type CloudEvent } from '@platform/contract/event'
-import { type Deployment } from '@platform/core/modules/record'
+import type { CloudEvent } from '@platform/contract/event'
+import type { Deployment } from '@platform/core/modules/deployment'
 import { callInstance } from '@platform/worker/runtimes/instance-request'
 import {
   type DeploymentSpec,

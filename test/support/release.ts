@@ -8,7 +8,7 @@ import {
   releaseMediaType,
   tagOf,
 } from '@platform/core/updates/release-document'
-import { type RegistryClient } from '@platform/oci/client'
+import type { RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { generateKeyPair } from '@platform/oci/signature/key'
 import { signImage } from '@platform/oci/signature/sign'

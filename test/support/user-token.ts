@@ -1,4 +1,4 @@
-import { type UserClaims } from '@platform/modules/protocol'
+import type { UserClaims } from '@platform/modules/protocol'
 
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 

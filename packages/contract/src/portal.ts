@@ -1,9 +1,9 @@
 import * as z from 'zod'
-import { type ClusterStatus } from './cluster.ts'
+import type { ClusterStatus } from './cluster.ts'
 import { listOf, timestamp } from './common.ts'
 import { createRoute, json } from './endpoint.ts'
 import { Readiness } from './health.ts'
-import { type JobStatus } from './job.ts'
+import type { JobStatus } from './job.ts'
 import { slotIds, version } from './manifest.ts'
 
 /** An entry of the portal's navigation, from the platform or a module. */

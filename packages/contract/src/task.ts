@@ -1,4 +1,4 @@
-import { type Capability } from './endpoint.ts'
+import type { Capability } from './endpoint.ts'
 
 /**
  * Trigger of a function without routes: a queue, a schedule, a deployment, a relay's attempt to connect to the broker,

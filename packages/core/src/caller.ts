@@ -1,4 +1,4 @@
-import { type Permission } from '@platform/contract/permission'
+import type { Permission } from '@platform/contract/permission'
 
 export interface Caller {
   kind: 'user'

@@ -1,4 +1,4 @@
-import { type ErrorBody, type ErrorDetail } from '@platform/contract/common'
+import type { ErrorBody, ErrorDetail } from '@platform/contract/common'
 import { type ErrorCode, messageOf, statusOf } from '@platform/contract/errors'
 
 export type ErrorExtra = Partial<

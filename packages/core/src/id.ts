@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type IdPrefix } from '@platform/contract/common'
+import type { IdPrefix } from '@platform/contract/common'
 import { now } from './clock.ts'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'

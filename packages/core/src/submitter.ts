@@ -1,6 +1,6 @@
 import { submissionMethods, type Submitter } from '@platform/contract/job'
 import * as z from 'zod'
-import { type Caller } from './caller.ts'
+import type { Caller } from './caller.ts'
 
 /** Fields of a stored job, batch or operation that identify its submitter. */
 export const submitterFields = {

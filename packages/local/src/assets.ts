@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { projectDir } from './settings.ts'
+import { projectDir } from './project-dir.ts'
 import { StartError } from './start-error.ts'
 
 const run = promisify(execFile)

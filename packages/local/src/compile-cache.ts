@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { projectDir } from './settings.ts'
+import { projectDir } from './project-dir.ts'
 
 /** Shortens the start: Node.js stores compiled code in this folder. */
 export const compileCache = {

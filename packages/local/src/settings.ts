@@ -1,12 +1,12 @@
 import { BlockList } from 'node:net'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type TrustedKey, TrustedKeyFiles } from '@platform/core/lib/settings/key-files'
 import { maxTrustedKeys, TrustedKeys } from '@platform/core/lib/settings/trusted-keys'
 import { Config, integer, optionalInteger } from '@platform/core/lib/settings/schema'
 import { ReleaseSource } from '@platform/core/lib/settings/release-source'
 import * as z from 'zod'
 import { TrustedProxies } from './gateway/sender.ts'
+import { projectDir } from './project-dir.ts'
 
 export interface Settings {
   host: string
@@ -51,8 +51,6 @@ export interface Settings {
 export class InvalidSettings extends Error {
   override readonly name = 'InvalidSettings'
 }
-
-export const projectDir = fileURLToPath(new URL('../../..', import.meta.url))
 
 const rateLimit = (fallback: number) => integer(fallback, 1, 1_000_000)
 

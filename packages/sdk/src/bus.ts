@@ -1,7 +1,7 @@
-import { type EventBus, type EventHandler, type ModuleEvent } from './events.ts'
+import type { EventBus, EventHandler, ModuleEvent } from './events.ts'
 import { messageOf } from './message.ts'
 import { Outbox } from './outbox.ts'
-import { type EventsResponse } from './protocol.ts'
+import type { EventsResponse } from './protocol.ts'
 import { Subscription } from './subscription.ts'
 
 /** The subscriptions and the outbox of one module instance. */

@@ -1,7 +1,7 @@
-import { type Context } from 'hono'
+import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { now } from './clock.ts'
-import { type UserClaims } from './protocol.ts'
+import type { UserClaims } from './protocol.ts'
 
 /** The user on whose behalf a request is made. */
 export interface Caller {

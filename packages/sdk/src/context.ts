@@ -1,6 +1,6 @@
-import { type EventBus } from './events.ts'
-import { type Logger } from './logger.ts'
-import { type ServiceProvider } from './services.ts'
+import type { EventBus } from './events.ts'
+import type { Logger } from './logger.ts'
+import type { ServiceProvider } from './services.ts'
 
 /** The context that the SDK passes to hooks (except `configureServices`), jobs, health checks and routes. */
 export interface ModuleContext {

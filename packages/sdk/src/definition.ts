@@ -1,7 +1,7 @@
-import { type Hono } from 'hono'
-import { type ModuleContext } from './context.ts'
-import { type HealthResponse } from './protocol.ts'
-import { type ServiceCollection } from './services.ts'
+import type { Hono } from 'hono'
+import type { ModuleContext } from './context.ts'
+import type { HealthResponse } from './protocol.ts'
+import type { ServiceCollection } from './services.ts'
 
 /** An entry in the portal's navigation. */
 export interface NavigationSlot {

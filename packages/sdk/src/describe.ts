@@ -1,4 +1,4 @@
-import { type ModuleDefinition } from './definition.ts'
+import type { ModuleDefinition } from './definition.ts'
 import { type Description, sdkVersion } from './protocol.ts'
 
 /** The description of a module from its code. Author tools generate parts of the manifest from it. */

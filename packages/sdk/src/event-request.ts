@@ -1,4 +1,4 @@
-import { type ModuleEvent } from './events.ts'
+import type { ModuleEvent } from './events.ts'
 import { HookError } from './hook-error.ts'
 
 /**

@@ -1,7 +1,7 @@
-import { type Health, type HealthCheck } from './definition.ts'
-import { type ModuleHost } from './host.ts'
+import type { Health, HealthCheck } from './definition.ts'
+import type { ModuleHost } from './host.ts'
 import { messageOf } from './message.ts'
-import { type State } from './protocol.ts'
+import type { State } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
 // This is shorter than the platform's timeout, so that the platform receives an Unhealthy response instead of no

@@ -1,5 +1,5 @@
 import { messageOf } from './message.ts'
-import { type HookFailure } from './protocol.ts'
+import type { HookFailure } from './protocol.ts'
 import { TimeLimitError } from './time-limit.ts'
 
 /** Thrown if an instance rejects or cannot perform a request from the platform. `error` is the code in the response. */

@@ -1,4 +1,4 @@
-import { type ModuleDefinition } from './definition.ts'
+import type { ModuleDefinition } from './definition.ts'
 
 export { callerOf, type Caller } from './caller.ts'
 export { type ModuleContext } from './context.ts'

@@ -1,6 +1,6 @@
 import { HookError, toHookError } from './hook-error.ts'
-import { type ModuleHost } from './host.ts'
-import { type JobResponse } from './protocol.ts'
+import type { ModuleHost } from './host.ts'
+import type { JobResponse } from './protocol.ts'
 import { withinLimit } from './time-limit.ts'
 
 /** The background jobs of an instance. Runs of a job do not overlap. */

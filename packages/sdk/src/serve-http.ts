@@ -1,6 +1,6 @@
 import { requestHandlerOf } from './request-handler.ts'
-import { type ModuleDefinition } from './definition.ts'
-import { type ModuleEnvironment } from './environment.ts'
+import type { ModuleDefinition } from './definition.ts'
+import type { ModuleEnvironment } from './environment.ts'
 import { defaultHookMs, drainMs, ModuleHost } from './host.ts'
 import { listen } from './server.ts'
 import { onTermination } from './termination.ts'

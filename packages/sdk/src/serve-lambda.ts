@@ -1,10 +1,10 @@
 import { type RequestHandler, requestHandlerOf } from './request-handler.ts'
-import { type ModuleDefinition } from './definition.ts'
-import { type ModuleEnvironment } from './environment.ts'
+import type { ModuleDefinition } from './definition.ts'
+import type { ModuleEnvironment } from './environment.ts'
 import { ModuleHost } from './host.ts'
 import { requestOf, resultOf } from './lambda-event.ts'
 import { messageOf } from './message.ts'
-import { type Invocation, type RuntimeApi } from './runtime-api.ts'
+import type { Invocation, RuntimeApi } from './runtime-api.ts'
 import { onTermination } from './termination.ts'
 
 // This is shorter than the 10 seconds that Lambda gives an instance to initialise.

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { type ModuleDefinition } from './definition.ts'
+import type { ModuleDefinition } from './definition.ts'
 import { describe } from './describe.ts'
 import { type ModuleEnvironment, readEnvironment } from './environment.ts'
 import { type Logger, loggerOf } from './logger.ts'

@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as nextImmediate } from 'node:timers/promises'
-import { type RequestHandler } from './request-handler.ts'
-import { type ModuleEnvironment } from './environment.ts'
-import { type Logger } from './logger.ts'
+import type { RequestHandler } from './request-handler.ts'
+import type { ModuleEnvironment } from './environment.ts'
+import type { Logger } from './logger.ts'
 
 // Larger than any request that the platform's gateway allows.
 const maxBodyBytes = 8 * 1024 * 1024

@@ -1,4 +1,4 @@
-import { type EventHandler, type ModuleEvent } from './events.ts'
+import type { EventHandler, ModuleEvent } from './events.ts'
 import { withinLimit } from './time-limit.ts'
 
 const maxRememberedEvents = 1000

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import * as Audit from '@platform/core/audit/audit'
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import { shiftClock } from '@platform/core/clock'
 import { pageOfAll } from '@platform/core/db/index-page'
 import * as keys from '@platform/core/db/keys'

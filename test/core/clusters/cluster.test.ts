@@ -3,7 +3,7 @@ import * as Audit from '@platform/core/audit/audit'
 import { sweep } from '@platform/core/background/sweep'
 import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
-import { type ClusterQuery } from '@platform/core/clusters/list'
+import type { ClusterQuery } from '@platform/core/clusters/list'
 import * as Site from '@platform/core/clusters/site'
 import {
   clusterStatus,

@@ -1,5 +1,5 @@
 import { clusterStatuses, clusterTypes } from '@platform/contract/cluster'
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { type ClusterQuery, clustersOf } from '@platform/core/clusters/list'
 import { statusCountName, statusIndexKeys } from '@platform/core/clusters/record'

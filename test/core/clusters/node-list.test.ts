@@ -1,5 +1,5 @@
-import { type NodeSort } from '@platform/contract/cluster'
-import { type Caller } from '@platform/core/caller'
+import type { NodeSort } from '@platform/contract/cluster'
+import type { Caller } from '@platform/core/caller'
 import { factsAttributes } from '@platform/core/clusters/facts'
 import { nodesItem } from '@platform/core/clusters/node'
 import { listNodes, type NodeQuery } from '@platform/core/clusters/node-list'

@@ -1,6 +1,6 @@
 import { manifestBytes } from '@platform/contract/manifest'
 import { afterAll, expect, test, vi } from 'vitest'
-import { type ServerReply } from '../../support/http-server.ts'
+import type { ServerReply } from '../../support/http-server.ts'
 import { writtenManifest } from '../../support/module-registry.ts'
 import { newModuleId } from '../support/modules.ts'
 import { manifestErrors, resolve, resolveError, resolveErrorCode } from '../support/releases.ts'

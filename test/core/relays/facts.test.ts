@@ -1,4 +1,4 @@
-import { type FactsReport } from '@platform/contract/facts'
+import type { FactsReport } from '@platform/contract/facts'
 import * as Cluster from '@platform/core/clusters/cluster'
 import { listNodes, type NodeQuery } from '@platform/core/clusters/node-list'
 import { heartbeat } from '@platform/core/relays/heartbeat'

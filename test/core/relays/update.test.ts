@@ -1,5 +1,5 @@
-import { type Heartbeat } from '@platform/contract/relay'
-import { type Caller } from '@platform/core/caller'
+import type { Heartbeat } from '@platform/contract/relay'
+import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { get, update as change } from '@platform/core/db/table'

@@ -1,8 +1,8 @@
 import { ListSecretsCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
-import { type ProviderRequest } from '@platform/contract/identity'
+import type { ProviderRequest } from '@platform/contract/identity'
 import { config } from '@platform/core/config'
 import { findProvider, secretOf } from '@platform/core/identity-providers/provider'
-import { type CallHook } from '../../support/store-calls.ts'
+import type { CallHook } from '../../support/store-calls.ts'
 
 const client = { clientId: 'platform', clientSecret: 'first secret' }
 

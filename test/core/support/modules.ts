@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { type ModuleManifest } from '@platform/contract/manifest'
+import type { ModuleManifest } from '@platform/contract/manifest'
 import { storeCatalog, readCatalog } from '@platform/core/modules/catalog/catalog'
-import { type CatalogRelease } from '@platform/core/modules/catalog/record'
+import type { CatalogRelease } from '@platform/core/modules/catalog/record'
 import { now } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newId } from '@platform/core/id'
 import { reserveRoutesWrite, readRoutes } from '@platform/core/modules/routes'
+import type { Deployment } from '@platform/core/modules/deployment'
 import {
-  type Deployment,
   type ModuleHealthRecord,
   type ModuleRelease,
   type ModuleRecord,

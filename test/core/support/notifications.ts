@@ -1,7 +1,7 @@
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import { newId } from '@platform/core/id'
 import * as Notification from '@platform/core/notifications/notification'
-import { type Effects } from '@platform/core/outbox/record'
+import type { Effects } from '@platform/core/outbox/record'
 import { newCaller } from '../../support/fixtures.ts'
 import { drainOutbox, commitEffects } from './outbox.ts'
 

@@ -1,8 +1,8 @@
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { newNonce } from '@platform/core/id'
 import * as Operation from '@platform/core/operations/operation'
-import { type OperationRecord, type OperationType } from '@platform/core/operations/record'
+import type { OperationRecord, OperationType } from '@platform/core/operations/record'
 
 export async function pendingOperation(
   caller: Caller,

@@ -1,7 +1,7 @@
 import { projections } from '@platform/core/background/projections'
 import { parseEntry } from '@platform/core/audit/entry'
 import { runProjections, writesWithCounts } from '@platform/core/outbox/run-projections'
-import { type Actor, type Caller } from '@platform/core/caller'
+import type { Actor, Caller } from '@platform/core/caller'
 import { commit, outboxWrite } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
 import { get, type Item, query, type WriteItem } from '@platform/core/db/table'

@@ -1,6 +1,6 @@
-import { type PlatformError } from '@platform/core/error'
+import type { PlatformError } from '@platform/core/error'
 import { resolveRelease, type ReleaseRequest } from '@platform/core/modules/release'
-import { type ModuleRelease } from '@platform/core/modules/record'
+import type { ModuleRelease } from '@platform/core/modules/record'
 import { parseReference } from '@platform/oci/reference'
 import { errorOf } from '../../support/fixtures.ts'
 

@@ -1,6 +1,6 @@
-import { type EventOf } from '@platform/contract/event'
+import type { EventOf } from '@platform/contract/event'
 import { runProjections } from '@platform/core/outbox/run-projections'
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { config } from '@platform/core/config'
 import { newId } from '@platform/core/id'
@@ -10,7 +10,7 @@ import { webhookProjection } from '@platform/core/webhooks/projection'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { vi } from 'vitest'
 import { advanceClock } from '../../support/clock.ts'
-import { type ReceivedRequest, type Receiver } from './receivers.ts'
+import type { ReceivedRequest, Receiver } from './receivers.ts'
 import { messagesSentBy } from './messages.ts'
 
 export const newEvent = (name: 'job.completed' | 'cluster.deleted' = 'cluster.deleted'): EventOf => {

@@ -1,5 +1,5 @@
 import { type QueuePollerOptions, startQueuePoller } from '@platform/local/events/poller'
-import { type SqsBatchResponse, type SqsEvent, type SqsRecord } from '@platform/local/events/sqs-event'
+import type { SqsBatchResponse, SqsEvent, SqsRecord } from '@platform/local/events/sqs-event'
 import { expect, onTestFinished, test } from 'vitest'
 import { poll, serveQueue, serveSqs, temporaryDir, TestQueue } from '../emulators/sqs/support.ts'
 import { sqsCalls } from '../../support/sqs-calls.ts'

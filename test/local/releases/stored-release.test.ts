@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type FetchedRelease } from '@platform/core/updates/record'
+import type { FetchedRelease } from '@platform/core/updates/record'
 import { releaseAtStart, writeCurrentRelease } from '@platform/local/releases/current'
 import {
   DamagedRelease,

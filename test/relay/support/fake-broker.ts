@@ -1,4 +1,4 @@
-import { type Server } from 'node:http'
+import type { Server } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 
 type Session = { socket: WebSocket; topic: string }

@@ -11,7 +11,7 @@ import { CreateQueueCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { keySchema } from '@platform/core/db/schema'
 import { clientSettings } from '@platform/local/emulators/http/environment'
 import * as z from 'zod'
-import { type DeployedFunction } from '../graph/functions.ts'
+import type { DeployedFunction } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
 import { folderBucket } from '../lambda/code.ts'
 

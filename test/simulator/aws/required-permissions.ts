@@ -1,7 +1,7 @@
 import { parsePath } from '@platform/local/registry/names'
 import { parseReference } from '@platform/oci/reference'
 import { arn } from '../graph/answers.ts'
-import { type RequiredPermission } from '../graph/policy.ts'
+import type { RequiredPermission } from '../graph/policy.ts'
 
 type Json = Record<string, any>
 

@@ -13,7 +13,7 @@ import * as z from 'zod'
 import { mappingsOf, routesOf, schedulesOf } from '../graph/functions.ts'
 import { type Graph, ofType } from '../graph/graph.ts'
 import { sqsCalls } from '../../support/sqs-calls.ts'
-import { type Cloud } from './cloud.ts'
+import type { Cloud } from './cloud.ts'
 import { functionOf, invokeFunction } from './invoke.ts'
 
 export interface TriggerOptions {

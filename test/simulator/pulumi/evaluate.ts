@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { resolveData, stateOf } from '../graph/answers.ts'
-import { type Entry, type Stack } from './checkpoint.ts'
-import { type Events, type Operation } from './events.ts'
+import type { Entry, Stack } from './checkpoint.ts'
+import type { Events, Operation } from './events.ts'
 
 export interface Program {
   file: string

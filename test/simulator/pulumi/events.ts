@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs'
-import { type Entry } from './checkpoint.ts'
+import type { Entry } from './checkpoint.ts'
 
 export type Operation = 'same' | 'create' | 'update' | 'replace' | 'delete'
 

@@ -1,4 +1,4 @@
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import { nowSeconds } from '@platform/core/clock'
 import * as keys from '@platform/core/db/keys'
 import { get, query, replace } from '@platform/core/db/table'

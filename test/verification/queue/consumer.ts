@@ -1,7 +1,7 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
 import { type Task, tasks } from '@platform/contract/task'
 import { type QueuePoller, startQueuePoller } from '@platform/local/events/poller'
-import { type SqsBatchResponse, type SqsEvent } from '@platform/local/events/sqs-event'
+import type { SqsBatchResponse, SqsEvent } from '@platform/local/events/sqs-event'
 import { handler as batches } from '../../../functions/queue/batches.ts'
 import { handler as events } from '../../../functions/queue/events.ts'
 import { seededRandom } from '../../support/random.ts'

@@ -1,14 +1,14 @@
 import * as Audit from '@platform/core/audit/audit'
 import { parseCluster } from '@platform/core/clusters/record'
 import * as keys from '@platform/core/db/keys'
-import { type Item } from '@platform/core/db/table'
+import type { Item } from '@platform/core/db/table'
 import { countsOf, parseBatch } from '@platform/core/jobs/batches/record'
 import { listedIn } from '@platform/core/jobs/inbox'
 import { countJobs } from '@platform/core/jobs/totals-projection'
 import * as Notification from '@platform/core/notifications/notification'
 import { unreadCount } from '@platform/core/notifications/unread'
 import { countByStatus } from '../../core/support/batches.ts'
-import { type Tenant } from './tenant.ts'
+import type { Tenant } from './tenant.ts'
 
 /**
  * Recounts the items of the table and compares them with the platform's own counts. Each function returns the

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import * as Audit from '@platform/core/audit/audit'
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import * as Batch from '@platform/core/jobs/batches/batch'
 import * as Job from '@platform/core/jobs/job'
 import { forEachLimit } from '@platform/core/lib/async'

@@ -1,4 +1,4 @@
-import { type NavSlot } from '@platform/contract/manifest'
+import type { NavSlot } from '@platform/contract/manifest'
 import { slotWarning } from '@platform/contract/module'
 import { type Description, publishedLimits } from '@platform/modules/protocol'
 import { warningsOf } from '@platform/worker/modules/lifecycle/description'

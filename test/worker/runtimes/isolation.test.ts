@@ -1,4 +1,4 @@
-import { type ImageToBuild } from '@platform/oci/build'
+import type { ImageToBuild } from '@platform/oci/build'
 import { describe, expect, test } from 'vitest'
 import {
   evaluateInModule,

@@ -21,8 +21,8 @@ import { deploymentSpecOf, limits, textOf } from '../../support/local-runtime.ts
 import { pushProgram } from '../../support/module-image.ts'
 import { manifestFor } from '../../support/module-manifest.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { type Deployment } from '@platform/core/modules/record'
-import { type ModuleRequest } from '@platform/worker/runtimes/port'
+import type { Deployment } from '@platform/core/modules/deployment'
+import type { ModuleRequest } from '@platform/worker/runtimes/port'
 
 const get = (path: string): ModuleRequest => ({ method: 'GET', path })
 const bundleOptions = { bundle: true, platform: 'node', format: 'esm', write: false } as const

@@ -14,8 +14,8 @@ import {
 import { pushFixture, pushProgram } from '../../support/module-image.ts'
 import { isLong } from '../../support/long.ts'
 import { shiftClock } from '@platform/core/clock'
-import { type Deployment } from '@platform/core/modules/record'
-import { type ModuleRuntime } from '@platform/worker/runtimes/port'
+import type { Deployment } from '@platform/core/modules/deployment'
+import type { ModuleRuntime } from '@platform/worker/runtimes/port'
 import { CrashCounter, restartDelayMs } from '@platform/worker/runtimes/supervisor'
 import { waitFor } from '../../support/wait-for.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, test, vi } from 'vitest'
-import { type InstalledRelease } from '@platform/core/updates/record'
-import { type TrafficPercent } from '@platform/worker/updates/target/port'
+import type { InstalledRelease } from '@platform/core/updates/record'
+import type { TrafficPercent } from '@platform/worker/updates/target/port'
 import { bootstrapPlatform } from '../../support/fixtures.ts'
 import { rounds, sampled, stride } from '../../support/long.ts'
 import { at, deployed, fileOf, outcomeOf, type Platform, releasesFrom, stagedOf, startCloud } from './support/cloud.ts'

@@ -1,5 +1,5 @@
 import { ModuleManifest } from '@platform/contract/manifest'
-import { type ModuleDescription } from '@platform/modules/describe'
+import type { ModuleDescription } from '@platform/modules/describe'
 
 type Metadata = ModuleManifest['metadata']
 type Spec = ModuleManifest['spec']

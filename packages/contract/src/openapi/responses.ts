@@ -1,4 +1,4 @@
-import { type EndpointDefinition, type ResponseDefinition } from '../endpoint.ts'
+import type { EndpointDefinition, ResponseDefinition } from '../endpoint.ts'
 import { type ErrorCode, messageOf, statusOf, wireCodeOf } from '../errors.ts'
 import { errorCodesOf } from '../failures.ts'
 

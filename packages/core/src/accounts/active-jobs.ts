@@ -6,7 +6,7 @@ import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, upsert, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
 import { BoundedCache } from '../lib/bounded-cache.ts'
-import { type Projection } from '../outbox/run-projections.ts'
+import type { Projection } from '../outbox/run-projections.ts'
 
 /**
  * Counts the queued and running jobs of an organisation for its quota. Several items share the count and the quota, so

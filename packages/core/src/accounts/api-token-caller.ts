@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { type Permission, permissionsOf } from '@platform/contract/permission'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item, tryUpdate } from '../db/table.ts'

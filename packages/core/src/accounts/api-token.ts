@@ -3,7 +3,7 @@ import { permissions as allPermissions, type Permission } from '@platform/contra
 import { type ApiTokenRecord, permissionsIn, parseApiToken } from './api-token-caller.ts'
 import type { OrganisationSettings } from '@platform/contract/organisation'
 import { parseSettings } from './organisation-settings.ts'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'

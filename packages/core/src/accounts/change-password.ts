@@ -1,5 +1,5 @@
-import { type PasswordChange } from '@platform/contract/user'
-import { type Caller, type Origin } from '../caller.ts'
+import type { PasswordChange } from '@platform/contract/user'
+import type { Caller, Origin } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import {
   acceptedWrites,

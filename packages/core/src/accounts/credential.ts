@@ -18,7 +18,7 @@ import {
   perMinute,
   stateOf,
 } from '../db/call-limit.ts'
-import { type Condition } from '../db/expression.ts'
+import type { Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, getConsistent, orThrow, patch, type WriteItem } from '../db/table.ts'
 import { transact } from '../db/transact.ts'

@@ -1,5 +1,5 @@
 import { type Permission, permissionsOf } from '@platform/contract/permission'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, type Item } from '../db/table.ts'
 import { PlatformError, platformError } from '../error.ts'

@@ -1,6 +1,6 @@
 import { permissionsOf } from '@platform/contract/permission'
-import { type UserCreation } from '@platform/contract/user'
-import { type Caller } from '../caller.ts'
+import type { UserCreation } from '@platform/contract/user'
+import type { Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { platformError } from '../error.ts'
 import { isId } from '../id.ts'

@@ -1,6 +1,6 @@
-import { type OrganisationSettings, type OrganisationSettingsUpdate } from '@platform/contract/organisation'
+import type { OrganisationSettings, OrganisationSettingsUpdate } from '@platform/contract/organisation'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, orThrow, patch } from '../db/table.ts'
 import { commit } from '../outbox/commit.ts'

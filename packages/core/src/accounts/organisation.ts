@@ -1,11 +1,11 @@
-import {
-  type Organisation,
-  type OrganisationCreation,
-  type OrganisationUpdate,
-  type OrganisationUsage,
+import type {
+  Organisation,
+  OrganisationCreation,
+  OrganisationUpdate,
+  OrganisationUsage,
 } from '@platform/contract/organisation'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit, outboxWrite } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
 import { platformError } from '../error.ts'

@@ -1,7 +1,7 @@
-import { type OrganisationQuotas } from '@platform/contract/organisation'
+import type { OrganisationQuotas } from '@platform/contract/organisation'
 import * as z from 'zod'
 import { config } from '../config.ts'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { PlatformError } from '../error.ts'
 
 /** The transaction that adds a resource checks the count that it changes, so concurrent requests respect the quota. */

@@ -1,6 +1,6 @@
 import { type SavedFilter, type SavedFilterCreation, savedFilterLimit } from '@platform/contract/preference'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'

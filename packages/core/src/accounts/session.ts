@@ -15,7 +15,7 @@ import {
 } from './credential.ts'
 import { config } from '../config.ts'
 import { counterOf, limitExceededError, perMinute, stateOf } from '../db/call-limit.ts'
-import { type Condition } from '../db/expression.ts'
+import type { Condition } from '../db/expression.ts'
 import { indexedKeys } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, getConsistent, type Item, orThrow, patch, type WriteItem } from '../db/table.ts'

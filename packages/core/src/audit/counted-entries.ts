@@ -1,5 +1,5 @@
 import { type Caller, system } from '../caller.ts'
-import { type PlatformError } from '../error.ts'
+import type { PlatformError } from '../error.ts'
 import { log } from '../log.ts'
 import { commit } from '../outbox/commit.ts'
 

@@ -1,9 +1,9 @@
 import { AuditEntry } from '@platform/contract/audit'
 import { iso } from '../clock.ts'
 import * as keys from '../db/keys.ts'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { derivedId, sha256 } from '../id.ts'
-import { type OutboxRecord } from '../outbox/record.ts'
+import type { OutboxRecord } from '../outbox/record.ts'
 
 /**
  * The hash covers the entry's canonical JSON (RFC 8785), which includes the previous hash. The same text is stored and

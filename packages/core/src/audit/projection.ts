@@ -1,10 +1,10 @@
 import * as z from 'zod'
 import { unchangedCondition } from '../db/expression.ts'
 import { entryItem, genesisHash } from './entry.ts'
-import { type Projection } from '../outbox/run-projections.ts'
+import type { Projection } from '../outbox/run-projections.ts'
 import * as keys from '../db/keys.ts'
 import { create, get, type Item, type WriteItem } from '../db/table.ts'
-import { type OutboxRecord } from '../outbox/record.ts'
+import type { OutboxRecord } from '../outbox/record.ts'
 
 const Head = z.object({ auditSeq: z.number(), auditHash: z.string(), auditAtMs: z.number() })
 

@@ -1,8 +1,8 @@
-import { type AuditVerification } from '@platform/contract/audit'
+import type { AuditVerification } from '@platform/contract/audit'
 import { readCheckpoint } from './checkpoint.ts'
 import { readAuditHead } from './projection.ts'
 import { genesisHash, isValidEntry } from './entry.ts'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query } from '../db/table.ts'
 

@@ -1,8 +1,8 @@
 import { clusterStatuses, clusterTypes } from '@platform/contract/cluster'
 import { SelectorText } from '@platform/contract/label'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
-import { type ClusterQuery } from './list.ts'
+import type { Caller } from '../caller.ts'
+import type { ClusterQuery } from './list.ts'
 import { platformError } from '../error.ts'
 import { read } from '../accounts/saved-filter.ts'
 

@@ -4,10 +4,10 @@ import {
   type BulkLabelChange,
   type BulkSiteChange,
 } from '@platform/contract/cluster'
-import { type LabelChange } from '@platform/contract/label'
-import { type Target } from '@platform/contract/target'
+import type { LabelChange } from '@platform/contract/label'
+import type { Target } from '@platform/contract/target'
 import { reauthorize } from '../accounts/current-rights.ts'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { config } from '../config.ts'
 import { countAllowedCall, perMinute } from '../db/call-limit.ts'
 import { type Condition, unchangedCondition } from '../db/expression.ts'

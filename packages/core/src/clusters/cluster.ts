@@ -1,16 +1,11 @@
-import {
-  type ClusterDetail,
-  type ClusterRegistration,
-  type ClusterUpdate,
-  type RegisteredCluster,
-} from '@platform/contract/cluster'
+import type { ClusterDetail, ClusterRegistration, ClusterUpdate, RegisteredCluster } from '@platform/contract/cluster'
 import type { Permission } from '@platform/contract/permission'
 import { observe } from './downtime.ts'
 import { endedJobCounts } from './counters.ts'
 import { hiddenWrites, removedWrite } from './removed.ts'
 import { isUsedByOpenBatch, parseRemovalGuard, countRemovalWrite } from './removal-guard.ts'
 import { wakeRelay } from '../aws/wake-relay.ts'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { clustersOf } from './list.ts'
 import {

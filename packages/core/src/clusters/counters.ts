@@ -1,5 +1,5 @@
-import { type JobStatus } from '@platform/contract/job'
-import { type Condition } from '../db/expression.ts'
+import type { JobStatus } from '@platform/contract/job'
+import type { Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 

@@ -1,6 +1,6 @@
-import { type Enrollment } from '@platform/contract/cluster'
+import type { Enrollment } from '@platform/contract/cluster'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'

@@ -1,7 +1,7 @@
 import { type FactsReport, NodeFacts } from '@platform/contract/facts'
 import { type Labels, toLabelValue } from '@platform/contract/label'
 import * as z from 'zod'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { compress, decompress } from '../lib/compression.ts'
 import { log } from '../log.ts'
 

@@ -5,8 +5,8 @@ import {
   type ClusterType,
   clusterTypes,
 } from '@platform/contract/cluster'
-import { type Labels } from '@platform/contract/label'
-import { type Caller } from '../caller.ts'
+import type { Labels } from '@platform/contract/label'
+import type { Caller } from '../caller.ts'
 import { type ClusterRecord, parseCluster, currentStatus, summary, statusCountName } from './record.ts'
 import { observe } from './downtime.ts'
 import { labelsBetween, labelsOf, matchesText } from '../labels/labels.ts'

@@ -1,6 +1,6 @@
-import { type ClusterStatus, type Node } from '@platform/contract/cluster'
+import type { ClusterStatus, Node } from '@platform/contract/cluster'
 import * as z from 'zod'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { sha256 } from '../id.ts'
 import { parseFacts } from './facts.ts'
 import { nodeStatus } from './status.ts'

@@ -1,6 +1,6 @@
 import { type ClusterStatus, type ClusterSummary, clusterStatuses, clusterTypes } from '@platform/contract/cluster'
-import { type Labels } from '@platform/contract/label'
-import { type ClusterCounts } from '@platform/contract/portal'
+import type { Labels } from '@platform/contract/label'
+import type { ClusterCounts } from '@platform/contract/portal'
 import * as z from 'zod'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'

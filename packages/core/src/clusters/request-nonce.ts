@@ -1,4 +1,4 @@
-import { type RelayCaller } from '../caller.ts'
+import type { RelayCaller } from '../caller.ts'
 import { sha256 } from '../id.ts'
 
 /**

@@ -6,9 +6,9 @@ import {
   type LabelList,
   recordSortLimit,
 } from '@platform/contract/cluster'
-import { type Labels } from '@platform/contract/label'
+import type { Labels } from '@platform/contract/label'
 import { matchesSelector, parseSelector, type Selector } from '@platform/contract/selector'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { indexedKeys } from '../db/index-page.ts'
 import * as keys from '../db/keys.ts'
 import { get, getMany, type Item, query, queryAll, readAll } from '../db/table.ts'

@@ -1,6 +1,6 @@
 import { type Site, siteLimit } from '@platform/contract/site'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit, readWithRights } from '../outbox/commit.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'

@@ -7,11 +7,11 @@ import {
 } from '@platform/contract/cluster'
 import * as keys from '../db/keys.ts'
 import { cutSortText, sortItems } from '../db/order.ts'
-import { type Order } from '../db/paging.ts'
+import type { Order } from '../db/paging.ts'
 import { queryAll } from '../db/table.ts'
 import { validationFailedError } from '../error.ts'
 import { timeMsOf } from '../id.ts'
-import { type ClusterRecord } from './record.ts'
+import type { ClusterRecord } from './record.ts'
 import {
   exactFilterLimit,
   recordsAmong,

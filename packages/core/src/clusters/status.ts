@@ -1,4 +1,4 @@
-import { type ClusterStatus, type NodeStatus, type RelayStatus } from '@platform/contract/cluster'
+import type { ClusterStatus, NodeStatus, RelayStatus } from '@platform/contract/cluster'
 
 export interface Presence {
   relayId?: string | undefined

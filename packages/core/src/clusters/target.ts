@@ -1,5 +1,5 @@
-import { type ResolvedTarget, type Target, type TargetResolution } from '@platform/contract/target'
-import { type Caller } from '../caller.ts'
+import type { ResolvedTarget, Target, TargetResolution } from '@platform/contract/target'
+import type { Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent, getMany } from '../db/table.ts'
 import { PlatformError, platformError, validationFailedError } from '../error.ts'

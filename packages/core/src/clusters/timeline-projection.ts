@@ -1,9 +1,9 @@
-import { type Projection } from '../outbox/run-projections.ts'
+import type { Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { type Item, batchPut } from '../db/table.ts'
 import { derivedId, isId } from '../id.ts'
-import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
+import type { OutboxRecord, StoredOutboxEvent } from '../outbox/record.ts'
 import { chunk } from '../lib/async.ts'
 import { retentionSeconds, type TimelineRecord } from './timeline.ts'
 

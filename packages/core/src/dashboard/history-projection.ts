@@ -1,11 +1,11 @@
-import { type JobStatus } from '@platform/contract/job'
-import { type CountedWrites, type Projection } from '../outbox/run-projections.ts'
+import type { JobStatus } from '@platform/contract/job'
+import type { CountedWrites, Projection } from '../outbox/run-projections.ts'
 import { countByStatus } from '../clusters/record.ts'
 import { now, nowSeconds } from '../clock.ts'
 import { unchangedCondition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { get, type Item, query, tryUpdate, upsert } from '../db/table.ts'
-import { type OutboxRecord } from '../outbox/record.ts'
+import type { OutboxRecord } from '../outbox/record.ts'
 
 /**
  * Stores the data of the portal's charts in small items for each 15 minutes with activity. Jobs are counted when their

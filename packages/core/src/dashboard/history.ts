@@ -1,6 +1,6 @@
 import { type History, type HistoryPoint, maxHistoryPoints } from '@platform/contract/history'
-import { type ClusterCounts } from '@platform/contract/portal'
-import { type Caller } from '../caller.ts'
+import type { ClusterCounts } from '@platform/contract/portal'
+import type { Caller } from '../caller.ts'
 import { countByStatus } from '../clusters/record.ts'
 import { iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'

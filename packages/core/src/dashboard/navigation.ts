@@ -1,9 +1,9 @@
-import { type SlotId } from '@platform/contract/manifest'
-import { type Permission } from '@platform/contract/permission'
-import { type NavigationEntry } from '@platform/contract/portal'
-import { type Caller } from '../caller.ts'
+import type { SlotId } from '@platform/contract/manifest'
+import type { Permission } from '@platform/contract/permission'
+import type { NavigationEntry } from '@platform/contract/portal'
+import type { Caller } from '../caller.ts'
 import { isServing, readModules } from '../modules/module.ts'
-import { type ModuleRecord } from '../modules/record.ts'
+import type { ModuleRecord } from '../modules/record.ts'
 
 interface BuiltInEntry {
   entry: NavigationEntry

@@ -1,4 +1,4 @@
-import { type PortalConfiguration } from '@platform/contract/portal'
+import type { PortalConfiguration } from '@platform/contract/portal'
 import { isWithin, now } from '../clock.ts'
 import { config } from '../config.ts'
 import { type PlatformState, readState } from '../platform/state.ts'

@@ -1,4 +1,4 @@
-import { type IndexName, type Key } from './keys.ts'
+import type { IndexName, Key } from './keys.ts'
 import { firstOf, type Page, upperBoundBelow } from './paging.ts'
 import { count, type Item, query, queryAll } from './table.ts'
 

@@ -1,4 +1,4 @@
-import { type Order } from './paging.ts'
+import type { Order } from './paging.ts'
 
 /**
  * Sorts a complete list by a text value of its items. Numbers of up to 16 digits in texts are compared numerically:

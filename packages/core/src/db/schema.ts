@@ -1,4 +1,4 @@
-import { type CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
+import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb'
 
 /** The deployment and the one-machine platform create the same table. */
 const tableAttributes = ['pk', 'sk', 'id', 'gsi1pk', 'gsi2pk', 'gsi3pk', 'duepk', 'duesk']

@@ -1,5 +1,5 @@
-import { type Provider, type ProviderRequest } from '@platform/contract/identity'
-import { type Caller } from '../caller.ts'
+import type { Provider, ProviderRequest } from '@platform/contract/identity'
+import type { Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { config } from '../config.ts'

@@ -1,4 +1,4 @@
-import { type Confirm } from '../accounts/provider-check.ts'
+import type { Confirm } from '../accounts/provider-check.ts'
 import { now } from '../clock.ts'
 import { PlatformError } from '../error.ts'
 import { untilAborted } from '../lib/async.ts'

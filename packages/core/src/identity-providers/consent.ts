@@ -1,6 +1,6 @@
-import { type ErrorDetail } from '@platform/contract/common'
+import type { ErrorDetail } from '@platform/contract/common'
 import { createHash } from 'node:crypto'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
@@ -10,7 +10,7 @@ import { newSecret, sha256 } from '../id.ts'
 import { fieldError } from './url.ts'
 import { requireProvider } from './manage.ts'
 import { consentRedirectUri, issuerOf, publicUrl } from './provider.ts'
-import { type ProviderRecord } from './record.ts'
+import type { ProviderRecord } from './record.ts'
 import { OutboundError } from '../outbound/outbound.ts'
 
 const requestTtlMs = 10 * 60_000

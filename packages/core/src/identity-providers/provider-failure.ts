@@ -1,4 +1,4 @@
-import { type ProviderProblem } from '@platform/contract/identity'
+import type { ProviderProblem } from '@platform/contract/identity'
 import { type Origin, system } from '../caller.ts'
 import { now } from '../clock.ts'
 import { unchangedCondition } from '../db/expression.ts'

@@ -1,4 +1,4 @@
-import { type ProviderType } from '@platform/contract/identity'
+import type { ProviderType } from '@platform/contract/identity'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'
 import { get, queryAll } from '../db/table.ts'

@@ -1,7 +1,7 @@
 import { nestedGroupModes, providerProblems, providerTypes } from '@platform/contract/identity'
 import { roleNames } from '@platform/contract/permission'
 import * as z from 'zod'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 
 /** Secrets are in Secrets Manager; the record contains only their names. */

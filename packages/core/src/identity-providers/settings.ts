@@ -1,9 +1,9 @@
 import { X509Certificate } from 'node:crypto'
-import { type ErrorDetail } from '@platform/contract/common'
-import { type ProviderRequest, type ProviderType } from '@platform/contract/identity'
+import type { ErrorDetail } from '@platform/contract/common'
+import type { ProviderRequest, ProviderType } from '@platform/contract/identity'
 import { ldapAddress, fieldError, httpAddressErrors } from './url.ts'
 import { issuerOf } from './provider.ts'
-import { type ProviderSecret, type ProviderSettings } from './record.ts'
+import type { ProviderSecret, ProviderSettings } from './record.ts'
 
 type SettingName = keyof ProviderSettings
 

@@ -1,4 +1,4 @@
-import { type ErrorDetail } from '@platform/contract/common'
+import type { ErrorDetail } from '@platform/contract/common'
 import { config } from '../config.ts'
 import { platformError } from '../error.ts'
 import { checkUrl } from '../outbound/outbound.ts'

@@ -1,6 +1,6 @@
 import { type Provider, providerProblems } from '@platform/contract/identity'
 import { iso } from '../clock.ts'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { consentRedirectUri, redirectUri } from './provider.ts'
 import { parseFailures, type ProviderRecord } from './record.ts'
 

@@ -1,4 +1,4 @@
-import { type Actor } from '../caller.ts'
+import type { Actor } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { addEnded, counterWrites } from '../clusters/counters.ts'

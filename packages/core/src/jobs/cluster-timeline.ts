@@ -1,5 +1,5 @@
-import { type TimelineEntry } from '@platform/contract/timeline'
-import { type Caller } from '../caller.ts'
+import type { TimelineEntry } from '@platform/contract/timeline'
+import type { Caller } from '../caller.ts'
 import { iso, optionalTimestamp } from '../clock.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { entryLimit, oldestEntryMs, storedEntries } from '../clusters/timeline.ts'

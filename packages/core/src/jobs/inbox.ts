@@ -1,9 +1,9 @@
 import { listingCondition, removalFromLists } from '../clusters/counters.ts'
-import { type ClusterRecord } from '../clusters/record.ts'
-import { type Change, type Condition } from '../db/expression.ts'
+import type { ClusterRecord } from '../clusters/record.ts'
+import type { Change, Condition } from '../db/expression.ts'
 import * as keys from '../db/keys.ts'
 import { create, query, remove, type WriteItem } from '../db/table.ts'
-import { type JobRecord } from './record.ts'
+import type { JobRecord } from './record.ts'
 
 /**
  * The inbox lists the jobs that wait for a cluster's relay. The first few jobs are listed in the cluster's record,

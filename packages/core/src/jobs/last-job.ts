@@ -1,5 +1,5 @@
-import { type ClusterSummary } from '@platform/contract/cluster'
-import { type Caller } from '../caller.ts'
+import type { ClusterSummary } from '@platform/contract/cluster'
+import type { Caller } from '../caller.ts'
 import { iso } from '../clock.ts'
 import { type ClusterQuery, list } from '../clusters/list.ts'
 import * as keys from '../db/keys.ts'

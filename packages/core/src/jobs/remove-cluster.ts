@@ -1,4 +1,4 @@
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import * as Cluster from '../clusters/cluster.ts'
 import { PlatformError } from '../error.ts'
 import { recordStartsAndEnds } from './recording.ts'

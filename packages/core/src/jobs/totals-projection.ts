@@ -1,8 +1,8 @@
-import { type JobStatus } from '@platform/contract/job'
-import { type CountedWrites, type Projection } from '../outbox/run-projections.ts'
+import type { JobStatus } from '@platform/contract/job'
+import type { CountedWrites, Projection } from '../outbox/run-projections.ts'
 import { hiddenCountName } from '../clusters/removed.ts'
-import { type Item } from '../db/table.ts'
-import { type OutboxRecord } from '../outbox/record.ts'
+import type { Item } from '../db/table.ts'
+import type { OutboxRecord } from '../outbox/record.ts'
 
 /** Counts jobs in a projection, because a count written by every job transaction would cause contention. */
 export const jobTotalsProjection: Projection = { name: 'job totals', countedWrites }

@@ -1,4 +1,4 @@
-import { type ClusterType } from '@platform/contract/cluster'
+import type { ClusterType } from '@platform/contract/cluster'
 import { type LabelChange, type Labels, labelLimit } from '@platform/contract/label'
 import { matchesSelector, parseSelector } from '@platform/contract/selector'
 import { unchangedCondition } from '../db/expression.ts'

@@ -1,4 +1,4 @@
-import { type ModuleManifest } from '@platform/contract/manifest'
+import type { ModuleManifest } from '@platform/contract/manifest'
 import { parseReference } from '@platform/oci/reference'
 import { iconNames } from './icons.ts'
 import { isUnder } from './routes.ts'

@@ -1,4 +1,4 @@
-import { type Projection } from '../outbox/run-projections.ts'
+import type { Projection } from '../outbox/run-projections.ts'
 import { now, nowSeconds } from '../clock.ts'
 import { cloudEvent } from '../webhooks/cloud-event.ts'
 import * as keys from '../db/keys.ts'
@@ -7,7 +7,7 @@ import { BoundedCache } from '../lib/bounded-cache.ts'
 import { type AllowedEvents, readAllowedEvents } from './consent.ts'
 import { parseRoutes } from './routes.ts'
 import { enqueueModuleDelivery } from '../aws/queues.ts'
-import { type OutboxRecord } from '../outbox/record.ts'
+import type { OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed } from '../webhooks/record.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import * as keys from '../db/keys.ts'
 import { type WriteItem, patch } from '../db/table.ts'
 import { platformError } from '../error.ts'

@@ -1,4 +1,4 @@
-import { type ErrorDetail } from '@platform/contract/common'
+import type { ErrorDetail } from '@platform/contract/common'
 import { manifestBytes, ModuleManifest } from '@platform/contract/manifest'
 import { type PlatformError, platformError } from '../error.ts'
 import { checkManifest, type ManifestProblem } from './check-manifest.ts'

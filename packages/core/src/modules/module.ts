@@ -5,7 +5,7 @@ import {
   moduleErrors,
   type ModuleHealth,
 } from '@platform/contract/module'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ModuleRelease } from './record.ts'
-import { type OperationRecord } from '../operations/record.ts'
+import type { OperationRecord } from '../operations/record.ts'
 
 export const installSteps = ['verify', 'deploy', 'configure', 'start', 'probe', 'publish'] as const
 export const uninstallSteps = ['stop', 'remove'] as const

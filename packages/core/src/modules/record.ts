@@ -1,21 +1,9 @@
 import { ModuleId, ModuleManifest } from '@platform/contract/manifest'
 import { moduleErrorCodes, moduleHealths, moduleStates } from '@platform/contract/module'
 import * as z from 'zod'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
-
-/** The description of a deployment by the runtime that created it. Contains no secrets. */
-export const Deployment = z.object({
-  runtime: z.enum(['process', 'container', 'lambda']),
-  isolation: z.string(),
-  /** The caller chooses the id, so that a deployment can be repeated. */
-  id: z.string(),
-  moduleId: z.string(),
-  version: z.string(),
-  digest: z.string(),
-  handle: z.string(),
-})
-export type Deployment = z.infer<typeof Deployment>
+import { Deployment } from './deployment.ts'
 
 /** The manifest was validated at installation, possibly by another release of the platform with another schema. */
 const StoredManifest = z.union([

@@ -1,6 +1,6 @@
 import { type ClientOptions, type Credentials, type RegistryClient, registryClient } from '@platform/oci/client'
-import { type RegistryError } from '@platform/oci/error'
-import { type Transport } from '@platform/oci/transport'
+import type { RegistryError } from '@platform/oci/error'
+import type { Transport } from '@platform/oci/transport'
 import * as z from 'zod'
 import { elapsedMs } from '../clock.ts'
 import { config } from '../config.ts'

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import * as keys from '../db/keys.ts'
 import { get, type Item, type WriteItem, upsert } from '../db/table.ts'
 import { limitReachedError } from '../error.ts'
-import { Deployment } from './record.ts'
+import { Deployment } from './deployment.ts'
 
 /**
  * One item contains the API paths and deployments of all modules, so that a proxied request needs one read and

@@ -1,5 +1,5 @@
-import { type UninstallAccepted } from '@platform/contract/module'
-import { type Caller } from '../caller.ts'
+import type { UninstallAccepted } from '@platform/contract/module'
+import type { Caller } from '../caller.ts'
 import { readCatalog } from './catalog/catalog.ts'
 import { choicesByModule } from './catalog/select.ts'
 import { commit } from '../outbox/commit.ts'

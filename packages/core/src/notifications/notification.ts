@@ -7,7 +7,7 @@ import {
   type Severity,
 } from '@platform/contract/notification'
 import * as z from 'zod'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { iso, now, nowSeconds } from '../clock.ts'
 import { type Condition, unchangedCondition } from '../db/expression.ts'

@@ -1,6 +1,6 @@
 import { isolate } from '@platform/contract/user-name'
 import { recipientsOf } from './recipients.ts'
-import { type Projection } from '../outbox/run-projections.ts'
+import type { Projection } from '../outbox/run-projections.ts'
 import { nowSeconds } from '../clock.ts'
 import { claimCooldown } from './cooldown.ts'
 import { clusterNameOf } from '../clusters/record.ts'
@@ -12,7 +12,7 @@ import { retentionSeconds } from './notification.ts'
 import { forEachLimit, chunk } from '../lib/async.ts'
 import { batchTitle, parseBatch } from '../jobs/batches/record.ts'
 import { parseJob, titleOf } from '../jobs/record.ts'
-import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
+import type { OutboxRecord, StoredOutboxEvent } from '../outbox/record.ts'
 import { clustersNotification, isNotifiedStatus, type NotificationTemplate, notificationFor } from './templates.ts'
 
 const maxConcurrency = 4

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { isWithin, nowSeconds } from '../clock.ts'
 import { unchangedCondition } from '../db/expression.ts'
-import { type Key } from '../db/keys.ts'
+import type { Key } from '../db/keys.ts'
 import { type Item, tryUpdate } from '../db/table.ts'
 
 /**

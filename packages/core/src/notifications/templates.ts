@@ -1,10 +1,10 @@
 import { type EventName, eventSchemas, isEventName } from '@platform/contract/event'
-import { type Notification } from '@platform/contract/notification'
+import type { Notification } from '@platform/contract/notification'
 import { isolate, nameOf } from '@platform/contract/user-name'
 import type * as z from 'zod'
 import { isId } from '../id.ts'
-import { type Audience } from './recipients.ts'
-import { type StoredOutboxEvent } from '../outbox/record.ts'
+import type { Audience } from './recipients.ts'
+import type { StoredOutboxEvent } from '../outbox/record.ts'
 
 export interface NotificationTemplate extends Pick<
   Notification,

@@ -1,4 +1,4 @@
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { isWithin, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { query } from '../db/table.ts'

@@ -1,6 +1,6 @@
 import { now } from '../clock.ts'
 import { releaseForRetry, operationLeaseMs, renewLease } from './operation.ts'
-import { type OperationRecord, type StoredStep } from './record.ts'
+import type { OperationRecord, StoredStep } from './record.ts'
 
 /** Each attempt renews its lease at this interval. */
 const renewalIntervalMs = operationLeaseMs / 6

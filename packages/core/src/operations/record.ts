@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { submitterFields } from '../submitter.ts'
 import { jsonString } from '../lib/validate.ts'
 

@@ -3,7 +3,7 @@ import { newId } from '../id.ts'
 import { log } from '../log.ts'
 import { claimOperation, LeaseLost } from './operation.ts'
 import { type OperationLease, holdLease, withRenewal } from './lease.ts'
-import { type OperationType } from './record.ts'
+import type { OperationType } from './record.ts'
 import { enqueueOperation, type JobReference } from '../aws/queues.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { type Job, type JobStep, type JobSummary } from '@platform/contract/job'
+import type { Job, JobStep, JobSummary } from '@platform/contract/job'
 import { jobTitle } from '@platform/contract/job-title'
 import { iso, optionalTimestamp } from '../clock.ts'
 import { submitterView } from '../submitter.ts'

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import * as z from 'zod'
-import { type Caller, type IdempotentRequest } from '../caller.ts'
+import type { Caller, IdempotentRequest } from '../caller.ts'
 import { now, nowSeconds } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get, orThrow, replace, type WriteItem } from '../db/table.ts'

@@ -1,9 +1,9 @@
-import { type HealthCheck, type Readiness } from '@platform/contract/health'
+import type { HealthCheck, Readiness } from '@platform/contract/health'
 import { elapsedMs, iso, now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { getConsistent } from '../db/table.ts'
 import { currentChecks, type InstalledModules, isStale, readModules } from '../modules/module.ts'
-import { type StoredCheck } from '../modules/record.ts'
+import type { StoredCheck } from '../modules/record.ts'
 import { PlatformState, readState } from './state.ts'
 import { writeCheckView } from './write-check.ts'
 

@@ -1,5 +1,5 @@
-import { type PlatformSettings, type PlatformSettingsUpdate } from '@platform/contract/platform-settings'
-import { type Caller } from '../caller.ts'
+import type { PlatformSettings, PlatformSettingsUpdate } from '@platform/contract/platform-settings'
+import type { Caller } from '../caller.ts'
 import { reauthorize } from '../accounts/current-rights.ts'
 import * as keys from '../db/keys.ts'
 import { unchangedCondition } from '../db/expression.ts'

@@ -1,4 +1,4 @@
-import { type TokenSet } from '@platform/contract/auth'
+import type { TokenSet } from '@platform/contract/auth'
 import { SetupCompletion } from '@platform/contract/setup'
 import { type Origin, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'

@@ -1,4 +1,4 @@
-import { type HealthCheck } from '@platform/contract/health'
+import type { HealthCheck } from '@platform/contract/health'
 import { iso, now } from '../clock.ts'
 import { config } from '../config.ts'
 import * as keys from '../db/keys.ts'

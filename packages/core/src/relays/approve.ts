@@ -1,5 +1,5 @@
 import { reauthorize } from '../accounts/current-rights.ts'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { parseCluster, statusCountWrite } from '../clusters/record.ts'
 import * as keys from '../db/keys.ts'
 import { patch } from '../db/table.ts'

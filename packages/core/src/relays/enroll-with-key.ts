@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { type EnrollRequest, type EnrollResponse } from '@platform/contract/relay'
+import type { EnrollRequest, EnrollResponse } from '@platform/contract/relay'
 import * as z from 'zod'
 import { parseApiToken } from '../accounts/api-token-caller.ts'
 import { checkQuota } from '../accounts/quota.ts'

@@ -8,7 +8,7 @@ import {
 } from '@platform/contract/enrollment-key'
 import * as z from 'zod'
 import { reauthorize } from '../accounts/current-rights.ts'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { iso, now, optionalTimestamp } from '../clock.ts'
 import { relayCommand } from '../clusters/enrollment-token.ts'
 import { pageOfRange } from '../db/index-page.ts'

@@ -1,5 +1,5 @@
-import { type FactsReport } from '@platform/contract/facts'
-import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay'
+import type { FactsReport } from '@platform/contract/facts'
+import type { Heartbeat, HeartbeatResponse } from '@platform/contract/relay'
 import { type RelayCaller, system } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import {

@@ -1,7 +1,7 @@
 import type { Heartbeat } from '@platform/contract/relay'
-import { type RelayCaller } from '../caller.ts'
+import type { RelayCaller } from '../caller.ts'
 import { isWithin, now } from '../clock.ts'
-import { type ClusterRecord } from '../clusters/record.ts'
+import type { ClusterRecord } from '../clusters/record.ts'
 import { config } from '../config.ts'
 
 /**

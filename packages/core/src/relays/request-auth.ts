@@ -1,7 +1,7 @@
 import { createHash, createPublicKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { decodeProtectedHeader, errors, jwtVerify } from 'jose'
 import * as z from 'zod'
-import { type RelayCaller } from '../caller.ts'
+import type { RelayCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get } from '../db/table.ts'

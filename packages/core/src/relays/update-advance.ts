@@ -8,7 +8,7 @@ import * as keys from '../db/keys.ts'
 import { check, get, getConsistent, getMany, type Item, patch, remove, tryUpdate, type WriteItem } from '../db/table.ts'
 import { chunk, forEachLimit } from '../lib/async.ts'
 import { commit } from '../outbox/commit.ts'
-import { type Effects } from '../outbox/record.ts'
+import type { Effects } from '../outbox/record.ts'
 import { activeRelease, parseUpdateState } from '../updates/record.ts'
 import { markerFields, offerText } from './update-offer.ts'
 import {

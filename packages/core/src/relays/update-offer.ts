@@ -1,5 +1,5 @@
-import { type Heartbeat, type HeartbeatResponse } from '@platform/contract/relay'
-import { type ClusterRecord } from '../clusters/record.ts'
+import type { Heartbeat, HeartbeatResponse } from '@platform/contract/relay'
+import type { ClusterRecord } from '../clusters/record.ts'
 
 /**
  * The part of a relay update that a heartbeat reads and writes: an offer, the problem because of which the relay waits,

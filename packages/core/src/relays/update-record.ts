@@ -1,5 +1,5 @@
 import { type RelayUpdate, type RelayUpdateClusterStatus, relayUpdateStatuses } from '@platform/contract/relay-update'
-import { type Target } from '@platform/contract/target'
+import type { Target } from '@platform/contract/target'
 import * as z from 'zod'
 import { iso, nowSeconds, optionalTimestamp } from '../clock.ts'
 import { parseCluster } from '../clusters/record.ts'

@@ -5,11 +5,11 @@ import {
   type RelayUpdateClusterStatus,
   type RelayUpdateCreation,
 } from '@platform/contract/relay-update'
-import { type Target } from '@platform/contract/target'
+import type { Target } from '@platform/contract/target'
 import gte from 'semver/functions/gte.js'
 import valid from 'semver/functions/valid.js'
 import { reauthorize } from '../accounts/current-rights.ts'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { clusterNameOf } from '../clusters/record.ts'
 import { startOnTarget } from '../clusters/target.ts'

@@ -1,10 +1,10 @@
-import { type KeySet } from '@platform/contract/relay'
+import type { KeySet } from '@platform/contract/relay'
 import * as z from 'zod'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'
 import { get, getConsistent, type Item, upsert } from '../db/table.ts'
 import { transact } from '../db/transact.ts'
-import { type TokenKind } from './private-key.ts'
+import type { TokenKind } from './private-key.ts'
 
 /**
  * One item holds the public keys of access tokens, and another those of tokens for modules. A key is published before

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { isNewer } from '../modules/catalog/select.ts'
 import { iso } from '../clock.ts'
 import { config } from '../config.ts'
-import { type Item } from '../db/table.ts'
+import type { Item } from '../db/table.ts'
 import { jsonString } from '../lib/validate.ts'
 import { version } from '../lib/version.ts'
 

@@ -1,4 +1,4 @@
-import { type UpdateCheck } from '@platform/contract/update'
+import type { UpdateCheck } from '@platform/contract/update'
 import { type Caller, system } from '../caller.ts'
 import { isNewer } from '../modules/catalog/select.ts'
 import { commit } from '../outbox/commit.ts'

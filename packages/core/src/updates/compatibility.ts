@@ -1,9 +1,9 @@
-import { type ErrorCode } from '@platform/contract/errors'
+import type { ErrorCode } from '@platform/contract/errors'
 import prerelease from 'semver/functions/prerelease.js'
 import { isNewer } from '../modules/catalog/select.ts'
 import { config } from '../config.ts'
 import { infrastructureRevision } from './infrastructure.ts'
-import { type Release } from './release-document.ts'
+import type { Release } from './release-document.ts'
 
 export interface Incompatibility {
   code: Extract<ErrorCode, 'version_not_available' | 'infrastructure_update_required'>

@@ -4,8 +4,8 @@ import * as keys from '../db/keys.ts'
 import { patch, type WriteItem } from '../db/table.ts'
 import { log } from '../log.ts'
 import { finishChange, type OperationEnd, LeaseLost } from '../operations/operation.ts'
-import { type OperationRecord } from '../operations/record.ts'
-import { type Effects } from '../outbox/record.ts'
+import type { OperationRecord } from '../operations/record.ts'
+import type { Effects } from '../outbox/record.ts'
 import { updatePlan } from './record.ts'
 
 interface UpdateOutcome {

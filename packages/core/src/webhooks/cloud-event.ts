@@ -1,6 +1,6 @@
 import { type CloudEvent, isModuleEventName } from '@platform/contract/event'
 import { iso } from '../clock.ts'
-import { type OutboxRecord, type StoredOutboxEvent } from '../outbox/record.ts'
+import type { OutboxRecord, StoredOutboxEvent } from '../outbox/record.ts'
 
 type EventContext = Pick<OutboxRecord, 'organisationId' | 'atMs' | 'traceId'>
 

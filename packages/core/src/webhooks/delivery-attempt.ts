@@ -1,12 +1,12 @@
-import { type AttemptError } from '@platform/contract/webhook'
+import type { AttemptError } from '@platform/contract/webhook'
 import { now, nowSeconds } from '../clock.ts'
-import { type Attempt, type DeliveryRecord } from './delivery-record.ts'
+import type { Attempt, DeliveryRecord } from './delivery-record.ts'
 import { log } from '../log.ts'
 import { config } from '../config.ts'
 import { recordMetric } from '../lib/metrics.ts'
 import { parseAllowlist } from '../lib/settings/allowlist.ts'
 import { outboundFetch, OutboundError } from '../outbound/outbound.ts'
-import { type WebhookRecord } from './record.ts'
+import type { WebhookRecord } from './record.ts'
 import { signedHeaders } from './secret.ts'
 
 export const webhookAllowlist: ReadonlySet<string> = parseAllowlist(config.PLAT_WEBHOOK_ALLOW)

@@ -1,5 +1,5 @@
 import { type Delivery, deliveryListLimit } from '@platform/contract/webhook'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit, readWithRights } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import { cloudEvent } from './cloud-event.ts'

@@ -1,4 +1,4 @@
-import { type CloudEvent } from '@platform/contract/event'
+import type { CloudEvent } from '@platform/contract/event'
 import { attemptErrors, type Delivery, deliveryStatuses } from '@platform/contract/webhook'
 import * as z from 'zod'
 import { iso, now } from '../clock.ts'

@@ -1,7 +1,7 @@
-import { type CloudEvent } from '@platform/contract/event'
+import type { CloudEvent } from '@platform/contract/event'
 import { type Labels, Labels as EventLabels } from '@platform/contract/label'
 import { labelsOf, matchesText } from '../labels/labels.ts'
-import { type Projection } from '../outbox/run-projections.ts'
+import type { Projection } from '../outbox/run-projections.ts'
 import { cloudEvent } from './cloud-event.ts'
 import { isBackingOff } from './delivery-outcome.ts'
 import * as keys from '../db/keys.ts'
@@ -11,7 +11,7 @@ import { type DeliveryRecord, deliveryWrites, deliveryKey, newDelivery } from '.
 import { derivedId, isId } from '../id.ts'
 import { forEachLimit, chunk } from '../lib/async.ts'
 import { enqueueWebhook } from '../aws/queues.ts'
-import { type OutboxRecord } from '../outbox/record.ts'
+import type { OutboxRecord } from '../outbox/record.ts'
 import { isSubscribed, parseWebhook, wakeWrite, type WebhookRecord } from './record.ts'
 
 /** The ids of deliveries are derived, so that a repeated projection has no effect. */

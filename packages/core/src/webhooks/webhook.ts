@@ -5,7 +5,7 @@ import {
   type WebhookCreation,
   webhookLimit,
 } from '@platform/contract/webhook'
-import { type Caller } from '../caller.ts'
+import type { Caller } from '../caller.ts'
 import { commit } from '../outbox/commit.ts'
 import { now } from '../clock.ts'
 import * as keys from '../db/keys.ts'

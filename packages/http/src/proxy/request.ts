@@ -4,7 +4,7 @@ import { currentTraceId } from '@platform/core/log'
 import { issueModuleToken } from '@platform/core/signing/access-token'
 import { bytesOf, type GatewayEvent } from '../request.ts'
 import { moduleTargetOf } from './path.ts'
-import { type RouteOwner } from './route-owner.ts'
+import type { RouteOwner } from './route-owner.ts'
 
 export interface ProxyRequest {
   method: string

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { digestOf } from '@platform/oci/digest'
-import { projectDir } from '../settings.ts'
+import { projectDir } from '../project-dir.ts'
 import type { EmbeddedRegistry } from './embedded.ts'
 import { writerName } from './writer.ts'
 

@@ -1,9 +1,9 @@
-import { type ErrorCode } from '@platform/contract/errors'
+import type { ErrorCode } from '@platform/contract/errors'
 import { now } from '@platform/core/clock'
 import { platformError } from '@platform/core/error'
 import { newNonce } from '@platform/core/id'
 import { log } from '@platform/core/log'
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 import { publishedIn, recordPublished } from './lifecycle/published.ts'
 import {
   type ModuleResponse,

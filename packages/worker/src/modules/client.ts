@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { type ModuleClient } from '../runtimes/port.ts'
+import type { ModuleClient } from '../runtimes/port.ts'
 import { tokenOf } from '../runtimes/token.ts'
 
 let client: Promise<ModuleClient> | undefined

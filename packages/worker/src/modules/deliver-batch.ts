@@ -8,10 +8,10 @@ import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
 import { deliverEvents } from './lifecycle/events.ts'
 import { probe } from './lifecycle/probe.ts'
-import { type ModuleClient } from '../runtimes/port.ts'
-import { type DeliveryLease, type PendingEvent } from './delivery-state.ts'
+import type { ModuleClient } from '../runtimes/port.ts'
+import type { DeliveryLease, PendingEvent } from './delivery-state.ts'
 import { ownEvents, recordPublished } from './lifecycle/published.ts'
-import { type ServingModule } from './records.ts'
+import type { ServingModule } from './records.ts'
 
 const batchLimitMs = 10_000
 /** An event is dropped after this many individual failures. A failure without a valid response counts twice. */

@@ -1,6 +1,6 @@
 import { elapsedMs, now } from '@platform/core/clock'
 import { enqueueModuleDelivery } from '@platform/core/aws/queues'
-import { type ModuleClient } from '../runtimes/port.ts'
+import type { ModuleClient } from '../runtimes/port.ts'
 import {
   releaseDelivery,
   acquireDelivery,

@@ -1,6 +1,6 @@
-import { type ModuleErrorCode } from '@platform/contract/module'
+import type { ModuleErrorCode } from '@platform/contract/module'
 import { PlatformError } from '@platform/core/error'
-import { type ErrorClassification } from '@platform/core/operations/run'
+import type { ErrorClassification } from '@platform/core/operations/run'
 import { RegistryError } from '@platform/oci/error'
 import { RuntimeError, type RuntimeErrorKind } from '../runtimes/port.ts'
 

@@ -1,12 +1,12 @@
 import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { retryOnConflict } from '@platform/core/db/offset-list'
-import { type WriteItem } from '@platform/core/db/table'
-import { type ConditionFailure } from '@platform/core/db/transact'
-import { type InstallState } from '@platform/core/modules/install-state'
+import type { WriteItem } from '@platform/core/db/table'
+import type { ConditionFailure } from '@platform/core/db/transact'
+import type { InstallState } from '@platform/core/modules/install-state'
 import { finishChange, type OperationEnd, LeaseLost } from '@platform/core/operations/operation'
-import { type Effects } from '@platform/core/outbox/record'
-import { type OperationLease } from '@platform/core/operations/lease'
+import type { Effects } from '@platform/core/outbox/record'
+import type { OperationLease } from '@platform/core/operations/lease'
 import { currentInstallState } from './records.ts'
 
 export interface FinishChange {

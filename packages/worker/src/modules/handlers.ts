@@ -1,5 +1,5 @@
-import { type OperationHandler, type OperationHandlers } from '@platform/core/operations/run'
-import { type ModuleRuntime } from '../runtimes/port.ts'
+import type { OperationHandler, OperationHandlers } from '@platform/core/operations/run'
+import type { ModuleRuntime } from '../runtimes/port.ts'
 import { classifyModuleError } from './errors.ts'
 import { install } from './install.ts'
 import { moduleRuntime } from './runtime.ts'

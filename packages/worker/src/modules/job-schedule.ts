@@ -1,4 +1,4 @@
-import { type ModuleManifest } from '@platform/contract/manifest'
+import type { ModuleManifest } from '@platform/contract/manifest'
 
 type BackgroundJob = ModuleManifest['spec']['backgroundJobs'][number]
 

@@ -5,7 +5,7 @@ import { parseReference } from '@platform/oci/reference'
 import { ecrTarget } from '../runtimes/lambda/ecr.ts'
 import { ociTarget } from '../runtimes/lambda/image.ts'
 import { lambdaRuntime } from '../runtimes/lambda/runtime.ts'
-import { type ModuleRuntime } from '../runtimes/port.ts'
+import type { ModuleRuntime } from '../runtimes/port.ts'
 import { tokenOf } from '../runtimes/token.ts'
 
 /**

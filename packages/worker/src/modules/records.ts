@@ -1,16 +1,11 @@
 import * as keys from '@platform/core/db/keys'
 import { get, getConsistent } from '@platform/core/db/table'
-import { type InstallState } from '@platform/core/modules/install-state'
+import type { InstallState } from '@platform/core/modules/install-state'
 import { isServing } from '@platform/core/modules/module'
-import {
-  type Deployment,
-  type ModuleRecord,
-  type ModuleRelease,
-  parseModule,
-  publisherOf,
-} from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
+import { type ModuleRecord, type ModuleRelease, parseModule, publisherOf } from '@platform/core/modules/record'
 import { parseRoutes, type RouteReservation } from '@platform/core/modules/routes'
-import { type ModuleManifest } from '@platform/contract/manifest'
+import type { ModuleManifest } from '@platform/contract/manifest'
 import { isSubscribed } from '@platform/core/webhooks/record'
 import { sanitize } from './lifecycle/control-client.ts'
 

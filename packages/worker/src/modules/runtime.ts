@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { type ModuleRuntime } from '../runtimes/port.ts'
+import type { ModuleRuntime } from '../runtimes/port.ts'
 
 let runtime: Promise<ModuleRuntime> | undefined
 

@@ -1,16 +1,12 @@
 import { releaseLimit } from '@platform/core/modules/catalog/catalog'
-import {
-  type InvalidRelease,
-  type CatalogRelease,
-  type CatalogRepositoryRecord,
-} from '@platform/core/modules/catalog/record'
+import type { InvalidRelease, CatalogRelease, CatalogRepositoryRecord } from '@platform/core/modules/catalog/record'
 import { now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { PlatformError } from '@platform/core/error'
 import { manifestOf } from '@platform/core/modules/image-manifest'
 import { moduleLabelsOf } from '@platform/core/modules/release'
 import { forEachLimit } from '@platform/core/lib/async'
-import { type RegistryClient } from '@platform/oci/client'
+import type { RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { readImage } from '@platform/oci/image'
 import { verifyImage } from '@platform/oci/signature/verify'

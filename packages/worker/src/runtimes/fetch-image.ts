@@ -1,10 +1,10 @@
-import { type RegistryClient } from '@platform/oci/client'
+import type { RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { readImage } from '@platform/oci/image'
 import { parseReference } from '@platform/oci/reference'
 import { unpackImage } from '@platform/oci/unpack'
-import { type ImageName } from './images.ts'
-import { type UnpackedImage } from './launcher.ts'
+import type { ImageName } from './images.ts'
+import type { UnpackedImage } from './launcher.ts'
 import { RuntimeError } from './port.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { Deployment } from '@platform/core/modules/record'
+import { Deployment } from '@platform/core/modules/deployment'
 import * as z from 'zod'
 
 /**

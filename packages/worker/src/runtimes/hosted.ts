@@ -1,5 +1,5 @@
 import { config } from '@platform/core/config'
-import { Deployment } from '@platform/core/modules/record'
+import { Deployment } from '@platform/core/modules/deployment'
 import type * as z from 'zod'
 import { callInstance, sendRequest } from './instance-request.ts'
 import { type DeployRequest, HostFailure, type RemoveRequest, StatusList } from './host-protocol.ts'

@@ -1,7 +1,7 @@
 import { access, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder, type UnpackedImage } from './launcher.ts'
-import { type DeploymentSpec } from './port.ts'
+import type { DeploymentSpec } from './port.ts'
 
 export type ImageName = Pick<DeploymentSpec, 'repository' | 'digest'>
 

@@ -1,5 +1,5 @@
-import { type ImageConfig } from '@platform/oci/types'
-import { type Deployment } from '@platform/core/modules/record'
+import type { ImageConfig } from '@platform/oci/types'
+import type { Deployment } from '@platform/core/modules/deployment'
 import { execFile } from 'node:child_process'
 import { chmod, chown, mkdir, rm, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'

@@ -1,5 +1,5 @@
 import { containerLauncher } from './container.ts'
-import { type Launcher } from './launcher.ts'
+import type { Launcher } from './launcher.ts'
 import { RuntimeError } from './port.ts'
 import { findModuleUser, processLauncher } from './process.ts'
 import { tryContainers } from './runc.ts'

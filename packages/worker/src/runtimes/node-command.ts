@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { type UnpackedImage } from './launcher.ts'
+import type { UnpackedImage } from './launcher.ts'
 import { RuntimeError } from './port.ts'
 
 /** Reads an image's start command as that of a Node program. Image paths never leave the image's root. */

@@ -1,4 +1,4 @@
-import { type Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { iso, now } from '@platform/core/clock'
 
 /** Reads the output of an instance as lines. All output is read, and lines over the limits are dropped. */

@@ -1,4 +1,4 @@
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 
 /** An image by digest, and the metadata for its process. */
 export interface DeploymentSpec {

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { elapsedMs } from '@platform/core/clock'
 import { jitter } from '@platform/core/id'
 import { type Instance, type InstancePlan, startInstance } from './instance.ts'
-import { type UnpackedImage } from './launcher.ts'
-import { type DeploymentStatus } from './port.ts'
+import type { UnpackedImage } from './launcher.ts'
+import type { DeploymentStatus } from './port.ts'
 
 const crashWindowMs = 600_000
 const maxCrashes = 5

@@ -1,6 +1,6 @@
 import { failpoint } from '@platform/core/lib/failpoint'
 import { LeaseLost } from '@platform/core/operations/operation'
-import { type OperationLease } from '@platform/core/operations/lease'
+import type { OperationLease } from '@platform/core/operations/lease'
 import { finishUpdate } from '@platform/core/updates/finish'
 import {
   rollbackSteps,
@@ -13,12 +13,12 @@ import {
 } from '@platform/core/updates/record'
 import { classifyUpdateError, UpdateError } from './errors.ts'
 import { runSmokeTests } from './smoke.ts'
-import { type TrafficPercent, type UpdateTarget, type StagedRelease } from './target/port.ts'
+import type { TrafficPercent, UpdateTarget, StagedRelease } from './target/port.ts'
 import { bake, measureBaseline, shiftToZero } from './bake.ts'
 import * as keys from '@platform/core/db/keys'
 import { get } from '@platform/core/db/table'
 import { infrastructureRevision } from '@platform/core/updates/infrastructure'
-import { type Release } from '@platform/core/updates/release-document'
+import type { Release } from '@platform/core/updates/release-document'
 import { fetchFunction, releaseByDigest } from '@platform/core/updates/release-feed'
 
 export interface UpdateWork {

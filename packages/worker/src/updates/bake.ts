@@ -3,11 +3,11 @@ import { elapsedMs, now } from '@platform/core/clock'
 import { config } from '@platform/core/config'
 import { log } from '@platform/core/log'
 import { versionErrorsSince } from '@platform/core/updates/error-count'
-import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
+import type { InstalledRelease, UpdatePlan } from '@platform/core/updates/record'
 import { UpdateError } from './errors.ts'
 import { readinessRequest, probeAll, sendSmokeRequest } from './smoke.ts'
-import { type TrafficPercent, type UpdateTarget } from './target/port.ts'
-import { type UpdateWork } from './apply.ts'
+import type { TrafficPercent, UpdateTarget } from './target/port.ts'
+import type { UpdateWork } from './apply.ts'
 
 const pollMs = 1000
 /** Period over which the usual failure rate of the old version is measured. */

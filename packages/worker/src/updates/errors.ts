@@ -1,6 +1,6 @@
-import { type ErrorCode } from '@platform/contract/errors'
+import type { ErrorCode } from '@platform/contract/errors'
 import { PlatformError } from '@platform/core/error'
-import { type ErrorClassification } from '@platform/core/operations/run'
+import type { ErrorClassification } from '@platform/core/operations/run'
 import { RegistryError } from '@platform/oci/error'
 import { TargetError } from './target/port.ts'
 

@@ -1,11 +1,11 @@
 import { functionNames } from '@platform/core/updates/function-names'
-import { type OperationLease } from '@platform/core/operations/lease'
-import { type OperationHandler, type OperationHandlers } from '@platform/core/operations/run'
+import type { OperationLease } from '@platform/core/operations/lease'
+import type { OperationHandler, OperationHandlers } from '@platform/core/operations/run'
 import { config } from '@platform/core/config'
 import { classifyUpdateError } from './errors.ts'
 import { rollBack } from './roll-back.ts'
 import { update } from './apply.ts'
-import { type UpdateTarget } from './target/port.ts'
+import type { UpdateTarget } from './target/port.ts'
 
 /** Opens a target for one attempt. */
 export type TargetFactory = () => Promise<UpdateTarget>

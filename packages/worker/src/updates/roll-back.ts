@@ -1,7 +1,7 @@
 import { failpoint } from '@platform/core/lib/failpoint'
 import { log } from '@platform/core/log'
-import { type OperationLease } from '@platform/core/operations/lease'
-import { type ErrorClassification } from '@platform/core/operations/run'
+import type { OperationLease } from '@platform/core/operations/lease'
+import type { ErrorClassification } from '@platform/core/operations/run'
 import {
   type InstalledRelease,
   parseUpdateState,

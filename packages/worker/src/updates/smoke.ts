@@ -1,12 +1,12 @@
 import { forEachLimit } from '@platform/core/lib/async'
 import { ProbeResponse, probeEvent } from '@platform/core/updates/version-probe'
-import { type InstalledRelease, type UpdatePlan } from '@platform/core/updates/record'
+import type { InstalledRelease, UpdatePlan } from '@platform/core/updates/record'
 import { apiFunctions } from '@platform/core/updates/function-names'
 import { fallback, modulePaths } from '@platform/contract/passage'
 import { routes } from '@platform/contract/index'
 import * as z from 'zod'
 import { UpdateError, describeError } from './errors.ts'
-import { type UpdateWork } from './apply.ts'
+import type { UpdateWork } from './apply.ts'
 
 /** An address of the discard prefix (RFC 6666), so that requests are not counted with those of a client. */
 const sourceIp = '100::'

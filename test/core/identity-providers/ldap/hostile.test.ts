@@ -12,16 +12,16 @@ import {
   result,
 } from '../../support/directories.ts'
 import { randomBytes } from 'node:crypto'
-import { type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { usersOf } from '@platform/core/accounts/user'
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import { query } from '@platform/core/db/table'
 import { confirmEntry } from '@platform/core/identity-providers/ldap/confirm'
 import { authenticate, clientOn } from '@platform/core/identity-providers/ldap/ldap'
 import { connectDirectory, upgradeToTls } from '@platform/core/identity-providers/ldap/socket'
 import { testLdap } from '@platform/core/identity-providers/ldap/test'
 import { LdapMessages } from '@platform/core/identity-providers/ldap/wire'
-import { type ProviderSettings } from '@platform/core/identity-providers/record'
+import type { ProviderSettings } from '@platform/core/identity-providers/record'
 import { signIn } from '@platform/core/identity-providers/sign-in'
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
@@ -34,7 +34,7 @@ import {
 } from '../../../support/fixtures.ts'
 import { missingPrograms } from '../../../support/installed-programs.ts'
 import { isLong, rounds } from '../../../support/long.ts'
-import { type Certificates } from '../../../support/slapd.ts'
+import type { Certificates } from '../../../support/slapd.ts'
 import { waitFor } from '../../../support/wait-for.ts'
 import { callerOfTokens, removeAllProviders, storeProvider } from '../../support/providers.ts'
 

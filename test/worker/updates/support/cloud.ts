@@ -15,14 +15,14 @@ import {
   waitUntilPublishedVersionActive,
   waitUntilFunctionActiveV2,
 } from '@aws-sdk/client-lambda'
-import { type InstalledRelease } from '@platform/core/updates/record'
+import type { InstalledRelease } from '@platform/core/updates/record'
 import { lambdaAlias } from '@platform/worker/updates/target/lambda-alias'
-import { type UpdateTarget } from '@platform/worker/updates/target/port'
+import type { UpdateTarget } from '@platform/worker/updates/target/port'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { zipSync } from 'fflate'
 import { startLambda } from '../../../simulator/lambda/start.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { type startFeed } from './feed.ts'
+import type { startFeed } from './feed.ts'
 import { type QueuedUpdate, jobOf, advanceOnHealthCheck } from './updating.ts'
 
 const polling = { minDelay: 0.01, maxDelay: 0.02, maxWaitTime: 20 }

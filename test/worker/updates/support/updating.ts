@@ -1,4 +1,4 @@
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import { now, shiftClock } from '@platform/core/clock'
 import { commit } from '@platform/core/outbox/commit'
 import * as keys from '@platform/core/db/keys'
@@ -6,7 +6,7 @@ import { get, replace, update } from '@platform/core/db/table'
 import { transact } from '@platform/core/db/transact'
 import { newOperation, operationLeaseMs, queueChange } from '@platform/core/operations/operation'
 import { runOperation } from '@platform/core/operations/run'
-import { type JobReference } from '@platform/core/aws/queues'
+import type { JobReference } from '@platform/core/aws/queues'
 import {
   type InstalledRelease,
   parseUpdateState,
@@ -16,7 +16,7 @@ import {
 } from '@platform/core/updates/record'
 import * as Job from '@platform/core/jobs/job'
 import { updateHandlers } from '@platform/worker/updates/handlers'
-import { type UpdateTarget } from '@platform/worker/updates/target/port'
+import type { UpdateTarget } from '@platform/worker/updates/target/port'
 import { afterAll, afterEach, expect } from 'vitest'
 import { bootstrapPlatform, newCaller } from '../../../support/fixtures.ts'
 import { readPendingRecords } from '../../../core/support/outbox.ts'

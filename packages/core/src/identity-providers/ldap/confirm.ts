@@ -1,6 +1,6 @@
 import { type Client, type Entry, EqualityFilter } from 'ldapts'
-import { type Confirmation } from '../../accounts/provider-check.ts'
-import { type User } from '../../accounts/user.ts'
+import type { Confirmation } from '../../accounts/provider-check.ts'
+import type { User } from '../../accounts/user.ts'
 import { secretOf } from '../provider.ts'
 import { hasPermanentId, type ProviderRecord, type ProviderSettings } from '../record.ts'
 import { bindService, openDirectory, subjectOf, valuesOf } from './ldap.ts'

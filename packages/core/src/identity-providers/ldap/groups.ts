@@ -9,7 +9,7 @@ import {
   ResultCodeError,
 } from 'ldapts'
 import { chunk } from '../../lib/async.ts'
-import { type ExternalIdentity, type ProviderRecord, type ProviderSettings } from '../record.ts'
+import type { ExternalIdentity, ProviderRecord, ProviderSettings } from '../record.ts'
 import { normaliseDn } from './distinguished-name.ts'
 
 export type Groups = Pick<ExternalIdentity, 'groups' | 'missingGroups'>

@@ -1,13 +1,13 @@
-import { type Credentials } from '@platform/contract/auth'
+import type { Credentials } from '@platform/contract/auth'
 import { Client, type Entry, EqualityFilter, InvalidCredentialsError, ResultCodeError } from 'ldapts'
 import { fold } from '../../db/keys.ts'
 import { secretOf } from '../provider.ts'
-import { type ExternalIdentity, type ProviderRecord, type ProviderSecret, type ProviderSettings } from '../record.ts'
+import type { ExternalIdentity, ProviderRecord, ProviderSecret, ProviderSettings } from '../record.ts'
 import { normaliseDn } from './distinguished-name.ts'
 import { groupsOf, type Groups } from './groups.ts'
 import { connectDirectory, upgradeToTls } from './socket.ts'
 import { LdapMessages } from './wire.ts'
-import { type OutboundOverrides } from '../../outbound/outbound.ts'
+import type { OutboundOverrides } from '../../outbound/outbound.ts'
 
 export async function openDirectory(settings: ProviderSettings, signal: AbortSignal, overrides?: OutboundOverrides) {
   const socket = await connectDirectory(settings, signal, overrides)

@@ -1,7 +1,7 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, getCACertificates, type SecureContext, type TLSSocket } from 'node:tls'
 import { MalformedResponse } from './ber.ts'
-import { type ProviderSettings } from '../record.ts'
+import type { ProviderSettings } from '../record.ts'
 import { isStartTlsAccepted, startTlsRequest } from './wire.ts'
 import { outboundConnect, type OutboundOverrides } from '../../outbound/outbound.ts'
 import { BoundedCache } from '../../lib/bounded-cache.ts'

@@ -1,6 +1,6 @@
 import { upgradeToTls, connectDirectory } from './socket.ts'
 import { MalformedResponse } from './ber.ts'
-import { type ProviderRecord, type ProviderSecret } from '../record.ts'
+import type { ProviderRecord, ProviderSecret } from '../record.ts'
 import { hasMatchingRule } from './groups.ts'
 import { bindService, clientOn } from './ldap.ts'
 import { LdapMessages } from './wire.ts'

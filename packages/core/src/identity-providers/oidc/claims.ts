@@ -1,4 +1,4 @@
-import { type ExternalIdentity, type ProviderRecord } from '../record.ts'
+import type { ExternalIdentity, ProviderRecord } from '../record.ts'
 
 /** Reads only the claims that describe the user; other claims may have any type and size. */
 

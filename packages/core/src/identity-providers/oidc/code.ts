@@ -1,10 +1,10 @@
-import { type TokenSet } from '@platform/contract/auth'
-import { type Origin } from '../../caller.ts'
+import type { TokenSet } from '@platform/contract/auth'
+import type { Origin } from '../../caller.ts'
 import { orThrow } from '../../db/table.ts'
 import { openExternalSession } from '../external-user.ts'
 import { platformError } from '../../error.ts'
 import { findProvider } from '../provider.ts'
-import { type ProviderRecord } from '../record.ts'
+import type { ProviderRecord } from '../record.ts'
 import { readCode } from './attempt.ts'
 
 /** A separate file, because this last step of a sign-in does not need the provider client. */

@@ -1,4 +1,4 @@
-import { type CustomFetch, type CustomFetchOptions } from 'openid-client'
+import type { CustomFetch, CustomFetchOptions } from 'openid-client'
 import { InvalidResponse } from './errors.ts'
 import { outboundFetch, checkUrl, isAllowlisted, OutboundError } from '../../outbound/outbound.ts'
 

@@ -1,10 +1,10 @@
 import * as openid from 'openid-client'
-import { type Confirmation, type ProviderGrant } from '../../accounts/provider-check.ts'
-import { type User } from '../../accounts/user.ts'
+import type { Confirmation, ProviderGrant } from '../../accounts/provider-check.ts'
+import type { User } from '../../accounts/user.ts'
 import { now } from '../../clock.ts'
 import { sha256 } from '../../id.ts'
 import { secretOf } from '../provider.ts'
-import { type ProviderRecord } from '../record.ts'
+import type { ProviderRecord } from '../record.ts'
 import { cachedIssuer, withClient } from './client.ts'
 
 /** Longer refresh tokens are not stored. */

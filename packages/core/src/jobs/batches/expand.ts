@@ -16,7 +16,7 @@ import { failpoint } from '../../lib/failpoint.ts'
 import { PlatformError, storeContentionError } from '../../error.ts'
 import { enterInbox, inboxEntryCounts } from '../inbox.ts'
 import { type JobEnd, parseJob, effectsOfQueued, effectsOfFailedCreation, createWrites, newItems } from '../record.ts'
-import { type Effects } from '../../outbox/record.ts'
+import type { Effects } from '../../outbox/record.ts'
 import { wakeRelay } from '../../aws/wake-relay.ts'
 
 /**

@@ -8,7 +8,7 @@ import {
   sampledGroupLimit,
 } from '@platform/contract/job-group'
 import { compareGroups, listedClusterLimit } from '@platform/contract/merge-groups'
-import { type Caller } from '../../caller.ts'
+import type { Caller } from '../../caller.ts'
 import { optionalTimestamp } from '../../clock.ts'
 import { clusterNameOf } from '../../clusters/record.ts'
 import { parseRemovedIds } from '../../clusters/removed.ts'

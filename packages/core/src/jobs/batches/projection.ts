@@ -1,6 +1,6 @@
 import { type BatchRecord, countsOf, countEnded, parseBatch } from './record.ts'
 import { applyBatchLimits } from './advance.ts'
-import { type Projection } from '../../outbox/run-projections.ts'
+import type { Projection } from '../../outbox/run-projections.ts'
 import { system } from '../../caller.ts'
 import { now } from '../../clock.ts'
 import { unchangedCondition } from '../../db/expression.ts'
@@ -8,7 +8,7 @@ import * as keys from '../../db/keys.ts'
 import { getMany, patch, type WriteItem } from '../../db/table.ts'
 import { derivedId } from '../../id.ts'
 import { log } from '../../log.ts'
-import { type JobTransition, type OutboxRecord } from '../../outbox/record.ts'
+import type { JobTransition, OutboxRecord } from '../../outbox/record.ts'
 import { outboxWrite } from '../../outbox/commit.ts'
 
 /** Counts the jobs of batches by status, and finishes a batch when all its jobs have ended. */

@@ -1,5 +1,5 @@
-import { type Batch } from '@platform/contract/batch'
-import { type BatchCounts } from '@platform/contract/event'
+import type { Batch } from '@platform/contract/batch'
+import type { BatchCounts } from '@platform/contract/event'
 import * as z from 'zod'
 import { iso } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'

@@ -1,5 +1,5 @@
-import { type CatalogItem } from '@platform/contract/catalog'
-import { type Caller } from '../../caller.ts'
+import type { CatalogItem } from '@platform/contract/catalog'
+import type { Caller } from '../../caller.ts'
 import { readCatalog } from './catalog.ts'
 import { CatalogScanRecord } from './record.ts'
 import { isNewer, latestOf, type CatalogChoice, choicesByModule } from './select.ts'
@@ -8,7 +8,7 @@ import { iso } from '../../clock.ts'
 import * as keys from '../../db/keys.ts'
 import { get } from '../../db/table.ts'
 import { isInstalled, readModules } from '../module.ts'
-import { type ModuleRecord } from '../record.ts'
+import type { ModuleRecord } from '../record.ts'
 import { enqueueCatalogScan } from '../../aws/queues.ts'
 
 export interface CatalogFilter {

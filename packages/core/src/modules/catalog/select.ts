@@ -1,7 +1,7 @@
 import compareBuild from 'semver/functions/compare-build.js'
 import gt from 'semver/functions/gt.js'
 import prerelease from 'semver/functions/prerelease.js'
-import { type CatalogRelease, type CatalogRepositoryRecord } from './record.ts'
+import type { CatalogRelease, CatalogRepositoryRecord } from './record.ts'
 
 export interface CatalogChoice extends CatalogRelease {
   reference: string

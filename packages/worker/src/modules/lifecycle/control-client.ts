@@ -1,6 +1,6 @@
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 import * as z from 'zod'
-import { type ModuleResponse, type ModuleRequest, type ModuleClient } from '../../runtimes/port.ts'
+import type { ModuleResponse, ModuleRequest, ModuleClient } from '../../runtimes/port.ts'
 import { controlPath, timeoutHeader, type PublishedEvent } from '@platform/modules/protocol'
 import { publishedIn } from './published.ts'
 

@@ -1,4 +1,4 @@
-import { type ModuleManifest } from '@platform/contract/manifest'
+import type { ModuleManifest } from '@platform/contract/manifest'
 import { slotWarning } from '@platform/contract/module'
 import { log } from '@platform/core/log'
 import * as z from 'zod'

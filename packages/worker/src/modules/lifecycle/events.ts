@@ -1,8 +1,8 @@
-import { type CloudEvent } from '@platform/contract/event'
-import { type Deployment } from '@platform/core/modules/record'
+import type { CloudEvent } from '@platform/contract/event'
+import type { Deployment } from '@platform/core/modules/deployment'
 import * as z from 'zod'
-import { type ModuleClient, type ModuleRuntime } from '../../runtimes/port.ts'
-import { type EventsResponse, type EventsRequest, type PublishedEvent } from '@platform/modules/protocol'
+import type { ModuleClient, ModuleRuntime } from '../../runtimes/port.ts'
+import type { EventsResponse, EventsRequest, PublishedEvent } from '@platform/modules/protocol'
 import { callControl, sanitize } from './control-client.ts'
 
 /** Each event is either handled or failed. */

@@ -1,9 +1,9 @@
-import { type ModuleManifest } from '@platform/contract/manifest'
+import type { ModuleManifest } from '@platform/contract/manifest'
 import { now } from '@platform/core/clock'
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 import * as z from 'zod'
-import { type ModuleClient } from '../../runtimes/port.ts'
-import { type HealthResponse, type PublishedEvent } from '@platform/modules/protocol'
+import type { ModuleClient } from '../../runtimes/port.ts'
+import type { HealthResponse, PublishedEvent } from '@platform/modules/protocol'
 import { responseTo, jsonOf, sanitize } from './control-client.ts'
 import { publishedIn } from './published.ts'
 

@@ -4,7 +4,7 @@ import { system } from '@platform/core/caller'
 import { commit } from '@platform/core/outbox/commit'
 import { derivedId } from '@platform/core/id'
 import { log } from '@platform/core/log'
-import { type ModuleRecord } from '@platform/core/modules/record'
+import type { ModuleRecord } from '@platform/core/modules/record'
 import * as z from 'zod'
 
 const Published = z.array(

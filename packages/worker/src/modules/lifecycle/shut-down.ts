@@ -1,6 +1,6 @@
-import { type Deployment } from '@platform/core/modules/record'
-import { type ModuleRuntime } from '../../runtimes/port.ts'
-import { type PublishedEvent } from '@platform/modules/protocol'
+import type { Deployment } from '@platform/core/modules/deployment'
+import type { ModuleRuntime } from '../../runtimes/port.ts'
+import type { PublishedEvent } from '@platform/modules/protocol'
 import { callControl } from './control-client.ts'
 import { InstanceDescription } from './description.ts'
 

@@ -7,9 +7,9 @@ import {
 } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/sdk'
 import { jitter } from '@platform/core/id'
-import { type ImageRoute } from './image.ts'
+import type { ImageRoute } from './image.ts'
 import { latestVersion } from './names.ts'
-import { type TokenOf } from './request.ts'
+import type { TokenOf } from './request.ts'
 
 export interface LambdaControl {
   client: LambdaClient

@@ -1,4 +1,4 @@
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 import { findFunction, findVersions, isConflict, type ModuleLambdaContext, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { reconcile, hasFailed, isBusy, isReached, publishLatest, requireSuccess } from './reconcile.ts'

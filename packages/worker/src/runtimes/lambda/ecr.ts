@@ -1,8 +1,8 @@
-import { type ECRClientConfig } from '@aws-sdk/client-ecr'
+import type { ECRClientConfig } from '@aws-sdk/client-ecr'
 import { isAhead, now } from '@platform/core/clock'
-import { type Credentials, type RegistryClient } from '@platform/oci/client'
-import { type EcrCalls } from './ecr-calls.ts'
-import { type TargetRegistry } from './image.ts'
+import type { Credentials, RegistryClient } from '@platform/oci/client'
+import type { EcrCalls } from './ecr-calls.ts'
+import type { TargetRegistry } from './image.ts'
 
 /** One hour less than the lifetime of ECR's tokens. */
 const tokenMs = 11 * 3_600_000

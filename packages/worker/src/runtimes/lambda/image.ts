@@ -1,4 +1,4 @@
-import { type RegistryClient } from '@platform/oci/client'
+import type { RegistryClient } from '@platform/oci/client'
 import { RegistryError } from '@platform/oci/error'
 import { type Platform, readImage } from '@platform/oci/image'
 import { formatReference, parseReference } from '@platform/oci/reference'

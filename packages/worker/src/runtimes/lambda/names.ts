@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 import { environmentNames } from '@platform/modules/protocol'
-import { type DeploymentSpec } from '../port.ts'
+import type { DeploymentSpec } from '../port.ts'
 
 /**
  * A module is a Lambda function, and each of its deployments is a version. The version's environment contains the whole

@@ -4,7 +4,7 @@ import {
   UpdateFunctionCodeCommand,
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
-import { type FunctionState, type ModuleLambdaContext } from './control.ts'
+import type { FunctionState, ModuleLambdaContext } from './control.ts'
 import { deploymentIdIn, descriptionOf } from './names.ts'
 import { RuntimeError } from '../port.ts'
 

@@ -4,7 +4,7 @@ import {
   UpdateFunctionConfigurationCommand,
 } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/sdk'
-import { type Deployment } from '@platform/core/modules/record'
+import type { Deployment } from '@platform/core/modules/deployment'
 import { findVersions, type FunctionVersions, type ModuleLambdaContext, pause } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { repositoryOf } from './image.ts'

@@ -7,7 +7,7 @@ import {
 import { findFunction, findVersions, type ModuleLambdaContext } from './control.ts'
 import { changeFailure } from './errors.ts'
 import { deploymentIdIn, deploymentIn, functionNameOf } from './names.ts'
-import { type DeploymentStatus, type ModuleRuntime } from '../port.ts'
+import type { DeploymentStatus, ModuleRuntime } from '../port.ts'
 import { deployFunction } from './deploy.ts'
 import { removeDeployment } from './remove.ts'
 import { lambdaRequest } from './request.ts'

@@ -1,7 +1,7 @@
 import { LambdaClient, type LambdaClientConfig } from '@aws-sdk/client-lambda'
 import { forEachLimit } from '@platform/core/lib/async'
 import { functionNames, isSingleVersion } from '@platform/core/updates/function-names'
-import { type InstalledRelease } from '@platform/core/updates/record'
+import type { InstalledRelease } from '@platform/core/updates/record'
 import { getFunction } from '../../runtimes/lambda/control.ts'
 import {
   type AliasControl,

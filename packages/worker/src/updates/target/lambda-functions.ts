@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type FunctionConfiguration, InvokeCommand } from '@aws-sdk/client-lambda'
 import { isAws } from '@platform/core/aws/sdk'
-import { type InstalledRelease } from '@platform/core/updates/record'
-import { type LambdaControl } from '../../runtimes/lambda/control.ts'
+import type { InstalledRelease } from '@platform/core/updates/record'
+import type { LambdaControl } from '../../runtimes/lambda/control.ts'
 import { TargetError } from './port.ts'
 
 export interface AliasControl extends LambdaControl {

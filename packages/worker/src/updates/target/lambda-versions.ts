@@ -1,5 +1,5 @@
 import { forEachLimit } from '@platform/core/lib/async'
-import { type InstalledRelease } from '@platform/core/updates/record'
+import type { InstalledRelease } from '@platform/core/updates/record'
 import { getFunction, getVersions } from '../../runtimes/lambda/control.ts'
 import {
   type AliasControl,
@@ -10,7 +10,7 @@ import {
   labelOf,
   pollUntil,
 } from './lambda-functions.ts'
-import { type AliasState, type AliasStates } from './lambda-aliases.ts'
+import type { AliasState, AliasStates } from './lambda-aliases.ts'
 import { TargetError, type StagedRelease } from './port.ts'
 import { createHash } from 'node:crypto'
 import {

@@ -1,4 +1,4 @@
-import { type InstalledRelease } from '@platform/core/updates/record'
+import type { InstalledRelease } from '@platform/core/updates/record'
 
 export type TrafficPercent = 0 | 10 | 50 | 100
 
