@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { isLong } from './test/support/long.ts'
+import { useMemoryForTemporaryFolders } from './test/support/memory-folder.ts'
 
 /** Tests that run the code of the platform in their own process, against emulators with a table for each file. */
 const storeTests = [
@@ -21,6 +22,9 @@ const timeoutMs = isLong ? 900_000 : 180_000
 
 /** `npm run verify` sets PLAT_VERIFY. */
 const isVerification = process.env['PLAT_VERIFY'] !== undefined
+
+if (!isLong && !isVerification) useMemoryForTemporaryFolders()
+
 const verification: TestProjectInlineConfiguration = {
   extends: true,
   test: {
@@ -110,7 +114,12 @@ export default defineConfig({
           isolate,
           globalSetup: ['test/support/assets.ts'],
           // The name of the table must be set before core is imported.
-          setupFiles: ['test/support/reset-modules.ts', 'test/support/emulators.ts', 'test/support/table-per-file.ts'],
+          setupFiles: [
+            'test/support/reset-modules.ts',
+            ...(isLong ? [] : ['test/support/cheap-hashes.ts']),
+            'test/support/emulators.ts',
+            'test/support/table-per-file.ts',
+          ],
           sequence: { setupFiles: 'list' },
         },
       },

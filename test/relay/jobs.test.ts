@@ -6,7 +6,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { type Claim } from '@platform/contract/relay'
+import type { Claim } from '@platform/contract/relay'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canMount } from '../support/mounted-folder.ts'
 import { isRunning, readWrittenLines } from '../support/script.ts'
@@ -287,8 +287,9 @@ test.skipIf(!canMount).each([
     import { FifoPair } from '${fifo.href}'
     new FifoPair('${folder.path}', { isOther: false })
     process.exit()`
-  // Creating files changes the time of their folder.
-  const script = `mount -t tmpfs -o mode=${mode} tmpfs /dev/shm && touch -d @0 /dev/shm '${folder.path}' &&
+  // The mount may hide the folder. Creating files changes the time of their folder.
+  const script = `mount -t tmpfs -o mode=${mode} tmpfs /dev/shm && mkdir -p '${folder.path}' &&
+    touch -d @0 /dev/shm '${folder.path}' &&
     "$0" --input-type=module -e "$1" && stat -c %Y /dev/shm '${folder.path}'`
   const { stdout } = await promisify(execFile)('unshare', ['-m', 'sh', '-c', script, process.execPath, program])
   expect(

@@ -11,8 +11,9 @@ const repeat = <Result>(count: number, work: () => Promise<Result>): Promise<Res
 const success = 'no error'
 const hashFor = (queueKey: string) => () => errorCodeOf(hashPassword('correct horse battery', queueKey))
 
-test('only the hashed password matches', async () => {
+test('only the hashed password matches, and its hash uses 19 MiB and two passes', async () => {
   const storedHash = await hashPassword('correct horse battery', 'user')
+  expect(storedHash).toMatch(/^argon2id\$19456\$2\$1\$/)
   expect(await passwordMatches('correct horse battery', storedHash, 'user')).toBe(true)
   expect(await passwordMatches('correct horse battery!', storedHash, 'user')).toBe(false)
   expect(await passwordMatches('correct horse battery', undefined, 'user')).toBe(false)

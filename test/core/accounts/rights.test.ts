@@ -4,10 +4,10 @@ import * as ApiToken from '@platform/core/accounts/api-token'
 import { reauthorize } from '@platform/core/accounts/current-rights'
 import * as UserAdmin from '@platform/core/accounts/manage-users'
 import * as Organisation from '@platform/core/accounts/organisation'
-import { hashPassword } from '@platform/core/accounts/password'
+import { withFairQueue } from '@platform/core/accounts/hash-queue'
 import { signIn, signOut } from '@platform/core/accounts/session'
 import * as User from '@platform/core/accounts/user'
-import { type Caller } from '@platform/core/caller'
+import type { Caller } from '@platform/core/caller'
 import * as Cluster from '@platform/core/clusters/cluster'
 import * as keys from '@platform/core/db/keys'
 import { remove, update } from '@platform/core/db/table'
@@ -122,11 +122,12 @@ test('a password reset is rejected for the caller’s own account and with an AP
 })
 
 test('a taken username is rejected before the password is hashed', async () => {
-  const { organisationId } = tenant.caller
-  const hashes = Array.from({ length: 6 }, () => hashPassword('correct horse battery', organisationId))
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const hashes = Array.from({ length: 6 }, () => withFairQueue(tenant.caller.organisationId, () => promise))
   await expectError(UserAdmin.create(tenant.caller, userRequest()), 'rate_limited')
   const takenRequest = userRequest(['Viewer'], platform.username.toUpperCase())
   await expectError(UserAdmin.create(tenant.caller, takenRequest), 'username_taken')
+  resolve()
   await Promise.all(hashes)
 })
 
