@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { exitWithUsage, parseCommandLine } from '@platform/local/command-line'
+import { exitWithUsage, parseCommandLine, resolveFromCaller } from '@platform/local/command-line'
 import { relayVersion } from '../packages/relay/src/version.ts'
 
 const root = new URL('../', import.meta.url)
@@ -88,5 +88,5 @@ if (import.meta.main) {
 Bundles the relay into FILE; default: dist/relay.mjs.`
   const [file, ...excess] = parseCommandLine(usage, { allowPositionals: true }).positionals
   if (excess.length > 0) exitWithUsage('Name one file.', usage)
-  await buildRelay(file ?? fileURLToPath(new URL('dist/relay.mjs', root)))
+  await buildRelay(file === undefined ? fileURLToPath(new URL('dist/relay.mjs', root)) : resolveFromCaller(file))
 }

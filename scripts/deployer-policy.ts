@@ -1,9 +1,9 @@
 /** `npm run deployer-policy`: prints or writes the IAM permissions to deploy a stage, derived from its resources. */
 import { mkdir, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
-import { exitOnHelp } from '@platform/local/command-line'
+import { exitOnHelp, resolveFromCaller } from '@platform/local/command-line'
 import { stageNameError } from '../infra/stage-name.ts'
 import { graphOf } from '../test/simulator/graph/graph.ts'
 import { deployerPolicies } from './deployer/policy.ts'
@@ -22,8 +22,7 @@ function parseOptions(args: string[]): { stage: string; output: string | undefin
     const { stage = '', output } = parseArgs({ args, options: { stage: option, output: option } }).values
     const error = stageNameError(stage)
     if (error !== undefined) throw new Error(`--stage: "${stage}" ${error}.`)
-    // npm runs scripts in the project folder; INIT_CWD is the folder of the caller.
-    return { stage, output: output && resolve(process.env['INIT_CWD'] ?? '.', output) }
+    return { stage, output: output && resolveFromCaller(output) }
   } catch (error) {
     throw new CliError('usage', `${messageOf(error)}\n\n${usage}`, error)
   }

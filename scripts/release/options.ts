@@ -1,8 +1,8 @@
-import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { version } from '@platform/contract/manifest'
 import { CliError, messageOf } from '@platform/cli/exit'
 import { parseReleaseRepository } from '@platform/core/lib/settings/release-source'
+import { resolveFromCaller } from '@platform/local/command-line'
 import gte from 'semver/functions/gte.js'
 import valid from 'semver/functions/valid.js'
 import * as z from 'zod'
@@ -32,11 +32,7 @@ export const usage = `npm run release -- --version X [options]
 Environment: PLAT_DATA_DIR, PLAT_RELEASE_SOURCE, PLAT_REGISTRY_USERNAME and PLAT_REGISTRY_PASSWORD, and
 SOURCE_DATE_EPOCH (creation time of the release; default: the time of the commit).`
 
-/** npm runs scripts in the project folder; paths are relative to the folder of the caller. */
-const path = z
-  .string()
-  .min(1)
-  .transform((text) => resolve(process.env['INIT_CWD'] ?? '.', text))
+const path = z.string().min(1).transform(resolveFromCaller)
 
 /** Returns false if either text is not a version, which is reported separately. */
 const isNewerOrSame = (version: string, oldVersion: string): boolean =>

@@ -22,3 +22,12 @@ test.each(sampled(commands, 6))(
     await expect(call('--unknown')).rejects.toMatchObject({ code: 2, stdout: '', stderr: message })
   },
 )
+
+test('paths are relative to the folder in which npm was called', async () => {
+  const env = { PATH: process.env['PATH'], INIT_CWD: '/somewhere' }
+  const file = join(root, 'packages/local/src/backup/restore.ts')
+  await expect(run(process.execPath, [file, 'a.backup'], { cwd: root, env })).rejects.toMatchObject({
+    code: 1,
+    stderr: '/somewhere/a.backup does not exist.\n',
+  })
+})

@@ -1,4 +1,8 @@
+import { resolve } from 'node:path'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+
+/** Resolves a path in a command line: npm runs scripts in the project folder, and INIT_CWD is the caller's folder. */
+export const resolveFromCaller = (path: string): string => resolve(process.env['INIT_CWD'] ?? '.', path)
 
 /** If the options include `--help`, prints the usage and exits with 0. */
 export function exitOnHelp(usage: string): void {

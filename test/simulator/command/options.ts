@@ -1,6 +1,6 @@
-import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { CliError, messageOf } from '@platform/cli/exit'
+import { resolveFromCaller } from '@platform/local/command-line'
 import { stageNameError } from '../../../infra/stage-name.ts'
 
 export type Options =
@@ -41,8 +41,7 @@ export function parseOptions(args: readonly string[]): Options {
   const error = stageNameError(stage)
   if (error !== undefined) throw usageError(`--stage: "${stage}" ${error}.`)
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw usageError(`--port: "${port}" is not a port.`)
-  // npm runs scripts in the project folder; INIT_CWD is the folder of the caller.
-  const folder = functions && { functions: resolve(process.env['INIT_CWD'] ?? '.', functions) }
+  const folder = functions && { functions: resolveFromCaller(functions) }
   return { action: 'start', stage, port: Number(port), ...folder }
 }
 

@@ -1,7 +1,6 @@
 /** `npm run backup -- FILE`: writes the state in the data folder to a file. The platform must be stopped. */
-import { resolve } from 'node:path'
 import { parseSettings } from '../settings.ts'
-import { exitWithUsage, parseCommandLine } from '../command-line.ts'
+import { exitWithUsage, parseCommandLine, resolveFromCaller } from '../command-line.ts'
 import { runCommand } from './command.ts'
 import { readPassphrase } from './encryption.ts'
 import { BackupError } from './manifest.ts'
@@ -30,7 +29,7 @@ await runCommand(async () => {
   const { dataDir, backupPassphraseFile } = parseSettings(process.env)
   if (backupPassphraseFile === undefined && !isUnencrypted) throw new BackupError(noPassphraseMessage)
   const passphrase = isUnencrypted ? undefined : await readPassphrase(backupPassphraseFile ?? '')
-  const target = resolve(file)
+  const target = resolveFromCaller(file)
   const { files, createdAt } = await writeBackup(dataDir, target, passphrase)
   const mebibytes = files.reduce((sum, { bytes }) => sum + bytes, 0) / 2 ** 20
   console.log(`${files.length} files, ${mebibytes.toFixed(1)} MiB, are in ${target}, as of ${createdAt}.`)

@@ -1,6 +1,5 @@
 /** `npm run restore -- FILE`: restores the data folder from a backup. */
-import { resolve } from 'node:path'
-import { exitWithUsage, parseCommandLine } from '../command-line.ts'
+import { exitWithUsage, parseCommandLine, resolveFromCaller } from '../command-line.ts'
 import { parseSettings } from '../settings.ts'
 import { shellCommand } from '../shell-command.ts'
 import { readPassphrase } from './encryption.ts'
@@ -15,7 +14,7 @@ Environment: PLAT_BACKUP_PASSPHRASE_FILE names the file with the passphrase of a
 
 const [path, ...excess] = parseCommandLine(usage, { allowPositionals: true }).positionals
 if (path === undefined || excess.length > 0) exitWithUsage('Name one file.', usage)
-const file = resolve(path)
+const file = resolveFromCaller(path)
 
 await runCommand(async () => {
   const { dataDir, backupPassphraseFile } = parseSettings(process.env)
