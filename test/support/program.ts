@@ -25,6 +25,12 @@ if (process.env['VITEST']) {
   afterAll(endAll)
 } else process.once('exit', endAll)
 
+/** Ends this process when its parent ends. Ctrl-C signals both, and would end this process without its programs. */
+export function endWithParent(dispose: () => Promise<void>): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+  process.on('disconnect', () => void dispose().finally(() => process.exit()))
+}
+
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal)

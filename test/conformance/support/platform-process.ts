@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { freePorts } from '../../support/free-ports.ts'
 import { isLong } from '../../support/long.ts'
 import { options as credentials, PlatformProcess } from '../../support/platform.ts'
+import { endWithParent } from '../../support/program.ts'
 import type { Options } from './platform.ts'
 import { completeSetup } from './setup.ts'
 
@@ -21,7 +22,7 @@ const documentedPassword = 'correct horse battery'
 const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
 
 const resources = new AsyncDisposableStack()
-process.on('disconnect', () => void resources.disposeAsync().finally(() => process.exit()))
+endWithParent(() => resources.disposeAsync())
 const url = process.env['PLAT_CONFORMANCE_URL']
 const prepared = url === undefined ? startPlatform() : setUpPlatformAt(url)
 process.send?.(await prepared.catch((error: unknown) => ({ error: String(error) })))

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, rando
 import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Server } from 'node:net'
-import { listen } from '../../support/http-server.ts'
+import { listen, type ListeningServer } from '../../support/http-server.ts'
 import { FakeBroker } from './fake-broker.ts'
 import {
   type Channel,
@@ -35,7 +35,6 @@ type Call = {
 export class FakePlatform {
   readonly guard = new RequestGuard()
   readonly clusterId = newId('clus')
-  url = ''
   signer = { kid: 'statement-key', ...generateKeyPairSync('ed25519') }
   /** Statement keys that a heartbeat receives if it does not name the current key of `signer`. */
   statementKeys: string[] | undefined
@@ -80,6 +79,7 @@ export class FakePlatform {
     const checkResult = this.guard.check(`Relay ${password}`, `mqtt:${clientId}`, undefined)
     return 'relayId' in checkResult && clientId.startsWith(`test-${checkResult.relayId}-`)
   })
+  #listening: ListeningServer | undefined
   #enrolled: object | undefined
   collectsFacts = false
   readonly facts: NonNullable<Heartbeat['facts']>[] = []
@@ -88,15 +88,17 @@ export class FakePlatform {
   static async start(openPort?: Server): Promise<FakePlatform> {
     const platform = new FakePlatform()
     platform.#server.on('connection', ({ remoteAddress }) => void platform.addresses.add(String(remoteAddress)))
-    platform.url = (await listen(platform.#server, openPort)).url
+    platform.#listening = await listen(platform.#server, openPort)
     return platform
+  }
+
+  get url(): string {
+    return this.#listening?.url ?? ''
   }
 
   async close(): Promise<void> {
     this.broker.reset()
-    this.#server.closeAllConnections()
-    this.#server.close()
-    await once(this.#server, 'close')
+    await this.#listening?.[Symbol.asyncDispose]()
   }
 
   issueToken(): string {
